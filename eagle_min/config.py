@@ -1,0 +1,69 @@
+"""Every decision that shapes a model, a tree or a sampler, one frozen field each.
+
+A config checks itself when it is made, so that a bad value is refused where it enters
+and nowhere else. Read next: `tree.py`.
+"""
+
+import math
+from dataclasses import dataclass
+
+
+def require(condition: bool, what: str, value: object, allowed: str) -> None:
+    """Raise ValueError `what must be allowed, got value` unless `condition` holds."""
+    if not condition:
+        raise ValueError(f"{what} must be {allowed}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The shape of a Llama-like model; an EAGLE head shares all of it but `num_layers`."""
+
+    vocab_size: int = 1024
+    width: int = 128  # D, the residual stream
+    num_layers: int = 16
+    num_heads: int = 2  # H, each width / num_heads wide
+    hidden: int = 352  # inner width of the SwiGLU
+    context: int = 512  # the most tokens a sequence may have, prompt included
+    rope_base: float = 10000.0
+    norm_eps: float = 1e-5
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "width", "num_layers", "num_heads", "hidden", "context"):
+            require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        even = self.width % (2 * self.num_heads) == 0
+        require(even, "width", self.width, f"a multiple of 2 x num_heads ({2 * self.num_heads})")
+
+    @property
+    def head_dim(self) -> int:
+        return self.width // self.num_heads
+
+
+@dataclass(frozen=True)
+class TreeConfig:
+    """How a draft tree is grown. `num_nodes` counts the root (EAGLE-2's `total_token`)."""
+
+    num_nodes: int = 24
+    depth: int = 7  # longest draft, in tokens below the root
+    top_k: int = 8  # children scored per node, and nodes expanded per level
+    ratio_threshold: float = 3.0  # ratio rule: p1 / p2 above it makes a chain
+
+    def __post_init__(self) -> None:
+        for name in ("num_nodes", "depth", "top_k"):
+            require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        ok = math.isfinite(self.ratio_threshold) and self.ratio_threshold >= 1
+        require(ok, "ratio_threshold", self.ratio_threshold, "finite and at least 1")
+
+
+@dataclass(frozen=True)
+class SamplingConfig:
+    """From logits to the law of the next token. Temperature 0 is greedy decoding."""
+
+    temperature: float = 0.0
+    top_k: int | None = None
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        ok = math.isfinite(self.temperature) and self.temperature >= 0
+        require(ok, "temperature", self.temperature, "finite and at least 0")
+        require(self.top_k is None or self.top_k >= 1, "top_k", self.top_k, "at least 1")
+        require(0 < self.top_p <= 1, "top_p", self.top_p, "above 0 and at most 1")

@@ -1,0 +1,194 @@
+"""Plain decoding and the speculative loop: propose, verify, commit.
+
+A *cycle* is one target call: the drafter proposes a tree below the root (the last token chosen),
+the target reads all its nodes at once, `verify` picks the path that survives and one bonus
+token, and both sides forget the rest. Plain decoding is the same with nothing proposed; both
+draw the target's token for a position under the same name, and both end by the same rule.
+
+tau is the number of tokens committed per target call after the prefill, bonus included.
+Read next: `checkpoint.py`.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .config import SamplingConfig, require
+from .dice import Dice, SeededDice, target_draw
+from .sampling import law
+from .tree import DraftTree, ancestor_mask, depths, root_only
+from .verify import verify
+
+
+class TargetSession(Protocol):
+    """One sequence being read by a target (see `model.Session`)."""
+
+    length: int
+
+    def read(
+        self, tokens: Sequence[int], positions: Sequence[int], mask: np.ndarray | None = None
+    ) -> tuple[Any, np.ndarray]:
+        """Features (one row a token, sliceable) and what `sampling.law` takes (T, V)."""
+
+    def keep(self, start: int, rows: Sequence[int]) -> None: ...
+
+
+class Target(Protocol):
+    context: int
+    vocab_size: int
+
+    def start(self, num_spare: int = 0) -> TargetSession: ...
+
+
+class Drafter(Protocol):
+    """Anything that proposes a tree. `num_nodes` bounds its size, root included."""
+
+    num_nodes: int
+
+    def start(self, prompt_ids: Sequence[int]) -> None:
+        """A new sequence begins; nothing of it is known to the drafter but the prompt."""
+
+    def learn(self, tokens: Sequence[int], features: Any) -> None:
+        """Positions were committed: their features, and the tokens that follow each of them."""
+
+    def propose(self, root: int, depth: int, dice: Dice, cycle: int, sampling: SamplingConfig) -> DraftTree:
+        """A tree below `root`, at most `depth` >= 1 levels deep."""
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """What one target call committed. `finish_reason` is None until the last one."""
+
+    tokens: tuple[int, ...]
+    num_accepted: int  # so many of the tokens were drafted; a token after them is the bonus
+    tree: DraftTree | None  # None for plain decoding and for the prefill
+    path: tuple[int, ...]  # accepted nodes of the tree, the root included
+    finish_reason: str | None
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A finished text. `finish_reason` is `stop`, `length` or `context`."""
+
+    tokens: list[int]
+    finish_reason: str
+    cycles: list[Cycle]
+
+    @property
+    def target_calls(self) -> int:
+        """Calls of the target, the prefill included."""
+        return sum(bool(cycle.tokens) for cycle in self.cycles)
+
+    @property
+    def tau(self) -> float | None:
+        """Tokens per target call after the prefill; None when there was no such call."""
+        after = [len(cycle.tokens) for cycle in self.cycles[1:]]
+        return sum(after) / len(after) if after else None
+
+
+class Ending:
+    """The one rule for when a text is finished. A stop token is kept as the last token; where it
+    coincides with a limit the reason is `stop`, and `length` goes before `context`."""
+
+    def __init__(self, num_prompt: int, max_new_tokens: int, context: int, stop: Collection[int]) -> None:
+        require(max_new_tokens >= 0, "max_new_tokens", max_new_tokens, "at least 0")
+        self.stop = frozenset(stop)
+        self.room, self.limit = min((max_new_tokens, "length"), (context - num_prompt, "context"), key=lambda x: x[0])
+        self.reason: str | None = None if self.room else self.limit
+
+    def take(self, tokens: Sequence[int]) -> tuple[int, ...]:
+        """The part of `tokens` that belongs to the text; sets `reason` when it is the last."""
+        taken = tuple(tokens[: self.room])
+        for place, token in enumerate(taken):
+            if token in self.stop:
+                self.reason = "stop"
+                return taken[: place + 1]
+        self.room -= len(taken)
+        if self.room == 0:
+            self.reason = self.limit
+        return taken
+
+
+def plain_cycles(
+    target: Target, prompt_ids: Sequence[int], ending: Ending, sampling: SamplingConfig, dice: Dice
+) -> Iterator[Cycle]:
+    """One token a target call; the first call reads the whole prompt."""
+    session = target.start()
+    tokens = list(prompt_ids)
+    while ending.reason is None:
+        positions = range(session.length, session.length + len(tokens))
+        _, rows = session.read(tokens, list(positions))
+        token = dice.categorical(law(rows[-1], sampling), target_draw(session.length))
+        tokens = [token]
+        yield Cycle(ending.take(tokens), 0, None, (), ending.reason)
+
+
+def speculative_cycles(
+    target: Target, prompt_ids: Sequence[int], drafter: Drafter, ending: Ending, sampling: SamplingConfig, dice: Dice
+) -> Iterator[Cycle]:
+    """The prefill, then a tree a target call. `session.length` is the position of the root."""
+    session = target.start(drafter.num_nodes)
+    features, rows = session.read(list(prompt_ids), list(range(len(prompt_ids))))
+    root = dice.categorical(law(rows[-1], sampling), target_draw(session.length))
+    yield Cycle(ending.take([root]), 0, None, (), ending.reason)
+    drafter.start(prompt_ids)
+    following = [*prompt_ids[1:], root]
+    number = 0
+    while ending.reason is None:
+        start, depth = session.length, ending.room - 1  # the bonus takes the last place
+        if depth:
+            drafter.learn(following, features)
+            tree = drafter.propose(root, depth, dice, number, sampling)
+        else:
+            tree = root_only(root)
+        places = [start + level for level in depths(tree.parents)]
+        features, rows = session.read(tree.tokens, places, ancestor_mask(tree.parents))
+        path, bonus = verify(tree, lambda node: law(rows[node], sampling), dice, start + 1, number)
+        session.keep(start, path)
+        features, following = features[path], [*(tree.tokens[node] for node in path[1:]), bonus]
+        committed = ending.take(following)
+        yield Cycle(committed, min(len(path) - 1, len(committed)), tree, tuple(path), ending.reason)
+        root, number = bonus, number + 1
+
+
+def stream(
+    target: Target,
+    prompt_ids: Sequence[int],
+    drafter: Drafter | None = None,
+    *,
+    max_new_tokens: int,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float = 1.0,
+    seed: int = 0,
+    stop: Collection[int] = (),
+    dice: Dice | None = None,
+) -> Iterator[Cycle]:
+    """Decode, yielding a `Cycle` per target call; `drafter=None` is plain decoding.
+
+    prompt_ids: 1 to `target.context` token ids. stop: token ids that end the text. The same
+    `seed` gives the same text whatever the drafter, as long as its trees are functions of the
+    context; `dice` replaces the seeded ones (the exactness tests pass dice that visit every
+    outcome). Raises ValueError for a value outside its range.
+    """
+    prompt_ids = list(prompt_ids)
+    require(0 < len(prompt_ids) <= target.context, "prompt length", len(prompt_ids), f"1 to {target.context} tokens")
+    outside = [token for token in prompt_ids if not 0 <= token < target.vocab_size]
+    require(not outside, "token ids of the prompt", outside[:1], f"between 0 and {target.vocab_size - 1}")
+    sampling = SamplingConfig(temperature, top_k, top_p)
+    ending = Ending(len(prompt_ids), max_new_tokens, target.context, stop)
+    if ending.reason is not None:  # no room for a single token: nothing is called
+        return iter([Cycle((), 0, None, (), ending.reason)])
+    dice = SeededDice(seed) if dice is None else dice
+    if drafter is None:
+        return plain_cycles(target, prompt_ids, ending, sampling, dice)
+    return speculative_cycles(target, prompt_ids, drafter, ending, sampling, dice)
+
+
+def generate(target: Target, prompt_ids: Sequence[int], drafter: Drafter | None = None, **options: Any) -> Generation:
+    """Decode to the end; arguments and errors as `stream`."""
+    cycles = list(stream(target, prompt_ids, drafter, **options))
+    tokens = [token for cycle in cycles for token in cycle.tokens]
+    return Generation(tokens, cycles[-1].finish_reason, cycles)

@@ -1,0 +1,10 @@
+"""Is it exact? The law of a program in fractions, and what can be built on it.
+
+`law.py` runs a program once for every sequence of dice answers and returns the exact law of its
+outcome: a table instead of a histogram, so that two laws are compared with `==` and a
+bias of any size shows. Start there.
+"""
+
+from .law import BranchLimit, EnumeratingDice, total_variation
+
+__all__ = ["BranchLimit", "EnumeratingDice", "total_variation"]

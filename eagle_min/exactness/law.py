@@ -1,0 +1,121 @@
+"""The exact law of a program that asks dice: run it once for every sequence of answers.
+
+A program here is a function of a `Dice`. Its first run gets the first possible answer to every
+question; each later run repeats an earlier one up to some question and answers that one
+differently. The product of the probabilities of the answers belongs to the outcome of the run.
+With Fraction weights all sums are exact, and a bias of any size shows, where a histogram
+of a hundred thousand runs misses small ones.
+
+Cost: one run per sequence of answers, so a few tokens of a vocabulary of 3 or 4 (a minute of
+these settles what sampling a real model leaves open). Programs must be functions of their dice:
+whatever else they keep between runs is found out by asking again. Read next: `../verify.py`.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from ..config import require
+from ..dice import Dice, Name, check_probability, check_weights
+
+Outcome = TypeVar("Outcome", bound=Hashable)
+Number = Fraction | float
+
+
+class BranchLimit(RuntimeError):
+    """The program has more sequences of answers than allowed."""
+
+
+@dataclass
+class Question:
+    """One question of a run, with the answers of probability above 0 and which is being given."""
+
+    name: Name
+    answers: list[int | bool]
+    probabilities: list[Number]
+    given: int = 0
+
+
+class EnumeratingDice:
+    """Dice that follow a script of questions and append to it; see `Dice` for the protocol.
+
+    RuntimeError when a name comes twice in a run, or when the program asks something else than
+    it asked after the same answers before ("hidden state").
+    """
+
+    def __init__(self, script: list[Question]) -> None:
+        self.script = script
+        self.asked: set[Name] = set()
+
+    def accept(self, probability: Number, name: Name) -> bool:
+        check_probability(probability)
+        [probability] = _exact(np.array([probability]))
+        return bool(self._answer(name, [True, False], [probability, 1 - probability]))
+
+    def categorical(self, weights: np.ndarray, name: Name) -> int:
+        weights = np.asarray(weights)
+        check_weights(weights)
+        values = _exact(weights)
+        total = sum(values)
+        return int(self._answer(name, list(range(len(values))), [value / total for value in values]))
+
+    def _answer(self, name: Name, answers: list, probabilities: list[Number]) -> int | bool:
+        if name in self.asked:
+            raise RuntimeError(f"draw {name!r} was already used in this run")
+        possible = [(a, p) for a, p in zip(answers, probabilities) if p > 0]
+        fresh = Question(name, [a for a, _ in possible], [p for _, p in possible])
+        turn = len(self.asked)
+        self.asked.add(name)
+        if turn == len(self.script):
+            self.script.append(fresh)
+        question = self.script[turn]
+        asked_before = (question.name, question.answers, question.probabilities)
+        if asked_before != (fresh.name, fresh.answers, fresh.probabilities):
+            raise RuntimeError(f"hidden state: asked {fresh!r} where an earlier run asked {question!r}")
+        return question.answers[question.given]
+
+
+def law(program: Callable[[Dice], Outcome], max_branches: int = 200_000) -> dict[Outcome, Number]:
+    """The law of `program`'s outcome, which must be hashable.
+
+    Probabilities are Fractions when all weights are integers or Fractions. BranchLimit when there
+    are more than `max_branches` sequences of answers.
+
+    >>> law(lambda dice: dice.accept(Fraction(1, 3), ("coin",)))
+    {True: Fraction(1, 3), False: Fraction(2, 3)}
+    """
+    require(max_branches >= 1, "max_branches", max_branches, "at least 1")
+    result: dict[Outcome, Number] = {}
+    script: list[Question] = []
+    num_branches = 0
+    while True:
+        num_branches += 1
+        if num_branches > max_branches:
+            raise BranchLimit(f"the program has more than {max_branches} sequences of answers")
+        dice = EnumeratingDice(script)
+        outcome = program(dice)
+        if len(dice.asked) < len(script):
+            raise RuntimeError(f"hidden state: an earlier run went on to ask {script[len(dice.asked)]!r}")
+        probability: Number = Fraction(1)
+        for question in script:
+            probability *= question.probabilities[question.given]
+        result[outcome] = result.get(outcome, 0) + probability
+        # Depth first: give the next answer to the last question that has one left.
+        while script and script[-1].given == len(script[-1].answers) - 1:
+            script.pop()
+        if not script:
+            return result
+        script[-1].given += 1
+
+
+def total_variation(a: dict[Outcome, Number], b: dict[Outcome, Number]) -> Number:
+    """Half the sum of |a - b|: the largest difference the two laws give to any event."""
+    return sum(abs(a.get(key, 0) - b.get(key, 0)) for key in {**a, **b}) / 2
+
+
+def _exact(values: np.ndarray) -> list[Number]:
+    """Python numbers; integers become Fractions, so that their quotients stay exact."""
+    return [Fraction(value) if isinstance(value, int) else value for value in values.tolist()]

@@ -1,0 +1,144 @@
+"""The EAGLE head, and the drafter that grows trees with it (Li et al. 2401.15077, section 3).
+
+The head guesses the target's next *feature*, not the next token: row t pairs the feature of
+position t with the embedding of the token that was in fact chosen at t + 1, and predicts the
+feature of position t + 1. The pair settles what sampling left open, and the frozen target LM
+head turns the guess into draft probabilities of the token at t + 2. Around one decoder layer
+there are no other norms: the layer has no input norm, since features are normed already, and
+the LM head reads its output as it is.
+
+    feature t ----.
+                   concatenate -> fuse -> decoder layer -> feature t+1 (guess) -> target LM head
+    embedding t+1 -'
+
+Rows: n true rows (features from the target), then rows of the draft tree (features from the head
+itself). Tree rows last one cycle; what was accepted is read again with true features.
+Shapes: T rows, D width, V vocabulary. Read next: `decode.py`.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .cache import KVCache
+from .config import ModelConfig, SamplingConfig, TreeConfig
+from .dice import Dice
+from .model import GPT, Block, causal_mask, rotary_table
+from .tree import DraftTree
+
+
+class EagleHead(nn.Module):
+    """Fusion layer and one decoder layer; embedding and LM head are the target's."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.fuse = nn.Linear(2 * config.width, config.width, bias=False)
+        self.block = Block(config, input_norm=False)
+        cos, sin = rotary_table(config)
+        self.register_buffer("cos", cos.float(), persistent=False)
+        self.register_buffer("sin", sin.float(), persistent=False)
+
+    def forward(
+        self,
+        features: Tensor,
+        embedded: Tensor,
+        positions: Tensor,
+        mask: Tensor | None = None,
+        cache: KVCache | None = None,
+    ) -> Tensor:
+        """Features (B, T, D) of positions t and embeddings (B, T, D) of the tokens at t + 1 ->
+        guesses (B, T, D) of the features at t + 1. `positions` are the t; `mask` and `cache` as in
+        `GPT.forward`."""
+        if mask is None:
+            mask = causal_mask(features.shape[-2], cache)
+        rotary = self.cos[positions], self.sin[positions]
+        x = self.fuse(torch.cat([embedded, features], dim=-1))  # embedding first (official layout)
+        x = self.block(x, rotary, mask, cache)
+        if cache is not None:
+            cache.advance(features.shape[-2])
+        return x
+
+
+Grow = Callable[..., DraftTree]
+
+
+class EagleDrafter:
+    """Proposes a tree a cycle: `grow` decides its shape, the head supplies the confidences."""
+
+    def __init__(self, target: GPT, head: EagleHead, grow: Grow, tree: TreeConfig, sampled: bool = False) -> None:
+        """`sampled`: `grow` draws its children and so also takes dice, cycle and sampling."""
+        self.target, self.head, self.grow, self.tree, self.sampled = target, head, grow, tree, sampled
+        self.num_nodes = tree.num_nodes
+
+    def start(self, prompt_ids: Sequence[int]) -> None:
+        """Forget the last sequence. The first token has no feature before it, so no row of its own."""
+        # the pool holds at most top_k expanded nodes a level, or all nodes of the tree
+        num_spare = max(self.tree.num_nodes, self.tree.top_k * self.tree.depth)
+        capacity = self.target.context + num_spare
+        self.cache = KVCache(self.head.config, 1, capacity, self.head.fuse.weight)
+
+    @torch.inference_mode()
+    def learn(self, tokens: Sequence[int], features: Tensor) -> None:
+        """Read true rows: `features` (n, D) of the positions just committed, and the n tokens that
+        follow them. The last row is the one the next tree starts from."""
+        start = self.cache.length
+        positions = torch.arange(start, start + len(tokens), device=features.device)
+        embedded = self.target.embed(torch.tensor(tokens, device=features.device))
+        self.last_guess = self.head(features, embedded, positions, None, self.cache)[-1:]
+
+    @torch.inference_mode()
+    def propose(self, root: int, depth: int, dice: Dice, cycle: int, sampling: SamplingConfig) -> DraftTree:
+        """A tree of at most `depth` levels below `root`. Tree rows leave the cache again."""
+        expansion = Expansion(self.target, self.head, self.cache, self.last_guess)
+        chance = (dice, cycle, sampling) if self.sampled else ()
+        tree = self.grow(root, expansion, self.tree, depth, *chance)
+        self.cache.truncate(expansion.num_true)
+        return tree
+
+
+class Expansion:
+    """The head's side of one growing tree: which node has which row, and what each one guessed."""
+
+    def __init__(self, target: GPT, head: EagleHead, cache: KVCache, last_guess: Tensor) -> None:
+        self.target, self.head, self.cache = target, head, cache
+        self.num_true = cache.length
+        self.guesses = last_guess  # (rows, D): the root's first, then one a tree row
+        self.row = {0: 0}  # node -> row of `guesses`
+        self.columns: dict[int, list[int]] = {0: []}  # node -> cache rows of its path, beyond the true ones
+
+    def __call__(self, tokens: Sequence[int], parents: Sequence[int], nodes: Sequence[int]) -> np.ndarray:
+        """Log-probabilities (len(nodes), V) of the children of `nodes` (see `grow.Expand`).
+
+        The root needs no pass: the last true row is (feature before the root, root).
+        """
+        if list(nodes) == [0]:
+            guesses = self.guesses
+        else:
+            guesses = self._run([tokens[n] for n in nodes], [parents[n] for n in nodes], nodes)
+        return self.target.lm_head(guesses).log_softmax(dim=-1).numpy(force=True)
+
+    def _run(self, tokens: list[int], parents: list[int], nodes: Sequence[int]) -> Tensor:
+        """One head pass over a level: row (guess at the parent, token of the node)."""
+        first = len(self.guesses)
+        num_columns = first - 1 + len(nodes)
+        mask = np.zeros((len(nodes), self.num_true + num_columns), dtype=bool)
+        mask[:, : self.num_true] = True
+        for i, (node, parent) in enumerate(zip(nodes, parents)):
+            self.columns[node] = [*self.columns[parent], first - 1 + i]
+            mask[i, [self.num_true + column for column in self.columns[node]]] = True
+        device = self.guesses.device
+        # the root's row has the position of its feature, num_true - 1; each level adds one
+        places = [self.num_true - 1 + len(self.columns[node]) for node in nodes]
+        guesses = self.head(
+            self.guesses[[self.row[parent] for parent in parents]],
+            self.target.embed(torch.tensor(tokens, device=device)),
+            torch.tensor(places, device=device),
+            torch.from_numpy(mask).to(device),
+            self.cache,
+        )
+        self.row.update({node: first + i for i, node in enumerate(nodes)})
+        self.guesses = torch.cat([self.guesses, guesses])
+        return guesses

@@ -1,0 +1,203 @@
+"""The target: a tiny Llama-shaped GPT with one forward pass for every use.
+
+    ids, positions, mask, cache  ->  features (the vectors its LM head reads), logits
+
+Prefill, a one-token step and the check of a whole draft tree differ only in the arguments.
+Architecture: RMSNorm before each half of a block, rotary positions in the half-rotation
+layout, SwiGLU, no biases, LM head not tied to the embedding (Touvron et al. 2302.13971).
+The three input projections of attention are one matrix, and so are the two of the SwiGLU: on
+a CPU a narrow model's step is mostly the cost of starting operators.
+
+Shapes: B batch (may be absent), T new tokens, S cached tokens, D width, H heads, V vocabulary.
+Deliberately left out: dropout, grouped queries, biases. Read next: `head.py`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .cache import KVCache
+from .config import ModelConfig
+
+
+Rotary = tuple[Tensor, Tensor]  # cosines and signed sines
+
+
+def rotary_table(config: ModelConfig) -> Rotary:
+    """Cosines and signed sines of every position, each (context, 1, D/H), float64 inside.
+
+    The half-rotation layout pairs channel i with channel i + half (Su et al. 2104.09864 as
+    Llama stores it): x * cos + roll(x, half) * sin, the sign of the rotation folded into sin.
+    """
+    half = config.head_dim // 2
+    frequencies = config.rope_base ** (-torch.arange(half, dtype=torch.float64) / half)
+    angles = torch.arange(config.context, dtype=torch.float64)[:, None, None] * frequencies
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)
+
+
+def causal_mask(num_new: int, cache: KVCache | None) -> Tensor | None:
+    """What `mask=None` stands for: (T, S + T), each new token sees the cached ones, the new ones
+    before it and itself. Where the attention operator's own triangle says the same, None."""
+    if cache is None or cache.length == 0 or num_new == 1:
+        return None
+    full = torch.ones(num_new, cache.length + num_new, dtype=torch.bool, device=cache.rows.device)
+    return full.tril(cache.length)
+
+
+class Attention(nn.Module):
+    """Causal self-attention over the cached and the new tokens."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.num_heads, self.head_dim = config.num_heads, config.head_dim
+        self.qkv = nn.Linear(config.width, 3 * config.width, bias=False)
+        self.out = nn.Linear(config.width, config.width, bias=False)
+
+    def project(self, x: Tensor, rotary: Rotary) -> tuple[Tensor, Tensor, Tensor]:
+        """(B, T, D) -> rotated queries, rotated keys, values, each (B, H, T, D/H)."""
+        heads = self.qkv(x).unflatten(-1, (3 * self.num_heads, self.head_dim))  # (B, T, 3H, D/H)
+        rotated, v = heads.split([2 * self.num_heads, self.num_heads], dim=-2)
+        cos, sin = rotary  # (T, 1, D/H)
+        rotated = torch.addcmul(rotated * cos, rotated.roll(self.head_dim // 2, -1), sin)
+        q, k = rotated.transpose(-2, -3).split(self.num_heads, dim=-3)
+        return q, k, v.transpose(-2, -3)
+
+    def forward(
+        self, x: Tensor, rotary: Rotary, mask: Tensor | None = None, cache: KVCache | None = None, layer: int = 0
+    ) -> Tensor:
+        """(B, T, D) -> (B, T, D). `mask` (T, S + T), or None for the plain causal triangle."""
+        q, k, v = self.project(x, rotary)
+        if cache is not None:
+            k, v = cache.write(layer, k, v)  # (H, S + T, D/H)
+        causal = mask is None and q.shape[-2] > 1
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+        return self.out(mixed.transpose(-2, -3).flatten(-2))  # (B, T, D)
+
+
+class SwiGLU(nn.Module):
+    """The feed-forward half: down(silu(gate(x)) * up(x)) (Shazeer 2002.05202)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.gate_up = nn.Linear(config.width, 2 * config.hidden, bias=False)
+        self.down = nn.Linear(config.hidden, config.width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate, up = self.gate_up(x).chunk(2, dim=-1)
+        return self.down(F.silu(gate) * up)
+
+
+class Block(nn.Module):
+    """One decoder layer. The EAGLE head's layer is this one without `input_norm`."""
+
+    def __init__(self, config: ModelConfig, input_norm: bool = True) -> None:
+        super().__init__()
+        self.input_norm = nn.RMSNorm(config.width, config.norm_eps) if input_norm else nn.Identity()
+        self.attention = Attention(config)
+        self.mlp_norm = nn.RMSNorm(config.width, config.norm_eps)
+        self.mlp = SwiGLU(config)
+
+    def forward(
+        self, x: Tensor, rotary: Rotary, mask: Tensor | None = None, cache: KVCache | None = None, layer: int = 0
+    ) -> Tensor:
+        x = x + self.attention(self.input_norm(x), rotary, mask, cache, layer)
+        return x + self.mlp(self.mlp_norm(x))
+
+
+class GPT(nn.Module):
+    """The whole model."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embed = nn.Embedding(config.vocab_size, config.width)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
+        self.norm = nn.RMSNorm(config.width, config.norm_eps)
+        self.lm_head = nn.Linear(config.width, config.vocab_size, bias=False)
+        cos, sin = rotary_table(config)
+        self.register_buffer("cos", cos.float(), persistent=False)
+        self.register_buffer("sin", sin.float(), persistent=False)
+
+    @property
+    def context(self) -> int:
+        return self.config.context
+
+    @property
+    def vocab_size(self) -> int:
+        return self.config.vocab_size
+
+    def start(self, num_spare: int = 0) -> "Session":
+        """A fresh session with room for a whole context and `num_spare` rows of a draft tree."""
+        cache = KVCache(self.config, self.config.num_layers, self.context + num_spare, self.lm_head.weight)
+        return Session(self, cache)
+
+    def features(
+        self, ids: Tensor, positions: Tensor, mask: Tensor | None = None, cache: KVCache | None = None
+    ) -> Tensor:
+        """(B, T) token ids -> (B, T, D): the hidden state after the final norm."""
+        if mask is None:
+            mask = causal_mask(ids.shape[-1], cache)
+        rotary = self.cos[positions], self.sin[positions]
+        x = self.embed(ids)
+        for layer, block in enumerate(self.blocks):
+            x = block(x, rotary, mask, cache, layer)
+        if cache is not None:
+            cache.advance(ids.shape[-1])
+        return self.norm(x)
+
+    def forward(
+        self, ids: Tensor, positions: Tensor, mask: Tensor | None = None, cache: KVCache | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Read T new tokens behind the S that `cache` holds.
+
+        ids: (B, T) token ids; (T,) when there is a cache, which holds one sequence.
+        positions: (T,) the place of each token in the sequence, below `context`.
+        mask: (T, S + T) boolean, True where a new token (row) sees a token (column); None
+            for the causal triangle over all of them.
+        Returns features (B, T, D), what EAGLE-1/2 calls the second-to-top-layer feature, and
+        logits (B, T, V). Rows are appended to `cache`, when there is one.
+        """
+        features = self.features(ids, positions, mask, cache)
+        return features, self.lm_head(features)
+
+
+class Session:
+    """One sequence being read: the model, and the cache of what it has read so far.
+
+    The decoding loop knows a target by `start` and by this interface alone, which a table of
+    probabilities can offer too.
+    """
+
+    def __init__(self, model: GPT, cache: KVCache) -> None:
+        self.model, self.cache = model, cache
+
+    @property
+    def length(self) -> int:
+        return self.cache.length
+
+    @torch.inference_mode()
+    def read(
+        self, tokens: Sequence[int], positions: Sequence[int], mask: np.ndarray | None = None
+    ) -> tuple[Tensor, np.ndarray]:
+        """One target call: T tokens at their positions -> features (T, D), logits (T, V).
+
+        mask: (T, T) boolean among the new tokens, all of which see all that was read before;
+        None for a plain continuation.
+        """
+        device = self.cache.rows.device
+        full = None
+        if mask is not None and len(tokens) > 1:
+            full = torch.ones(len(tokens), self.length + len(tokens), dtype=torch.bool)
+            full[:, self.length :] = torch.from_numpy(mask)
+            full = full.to(device)
+        ids, places = torch.tensor(tokens, device=device), torch.tensor(positions, device=device)
+        features, logits = self.model(ids, places, full, self.cache)
+        return features, logits.numpy(force=True)
+
+    def keep(self, start: int, rows: Sequence[int]) -> None:
+        """Of the rows from `start` on keep these (see `KVCache.keep`)."""
+        self.cache.keep(start, rows)

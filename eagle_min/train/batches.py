@@ -1,0 +1,83 @@
+"""Windows of tokens in a fixed mixture of domains, each window used once per epoch.
+
+Encoding the text takes a minute, so the arrays are kept in the run's folder.
+Which windows a step gets is a function of (seed, step) alone: a run that was stopped goes on
+with the windows it would have had. Read next: `loop.py`.
+"""
+
+import hashlib
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..checkpoint import write_atomically
+from ..tokenizer import Tokenizer
+from .corpus import Document, load_corpus
+
+SHARES = {"code": 0.72, "prose": 0.19, "sums": 0.09}  # of the tokens of a batch
+BATCH_TOKENS = 8192
+
+
+def token_stream(documents: Sequence[Document], tokenizer: Tokenizer) -> np.ndarray:
+    """All documents as one uint16 array, END before each and after the last."""
+    encoded = tokenizer.encoding.encode_ordinary_batch([text for _, text in documents], num_threads=2)
+    pieces = [np.array([tokenizer.end_id, *ids], dtype=np.uint16) for ids in encoded]
+    return np.concatenate([*pieces, np.array([tokenizer.end_id], dtype=np.uint16)])
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages whose source is the text."""
+    packages = ("torch", "numpy", "hypothesis", "pytest", "tiktoken")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def training_streams(tokenizer: Tokenizer, folder: Path) -> dict[str, np.ndarray]:
+    """The training text of each domain as tokens, read from `folder` if it was encoded before
+    with this vocabulary and from these versions of the packages."""
+    key = hashlib.sha256(repr((tokenizer.vocabulary, versions())).encode()).hexdigest()[:16]
+    paths = {domain: folder / f"{domain}-{key}.npy" for domain in SHARES}
+    if not all(path.exists() for path in paths.values()):
+        corpus = load_corpus()
+        for domain, path in paths.items():
+            stream = token_stream(corpus.train[domain], tokenizer)
+            write_atomically(path, lambda file: np.save(file, stream))
+    return {domain: np.load(path) for domain, path in paths.items()}
+
+
+@dataclass(frozen=True)
+class Batches:
+    """`batches[step]` is (rows, seq_len + 1) token ids: inputs and, one on, their successors."""
+
+    streams: dict[str, np.ndarray]
+    seq_len: int
+    seed: int = 0
+
+    def rows(self) -> dict[str, int]:
+        """Windows of each domain in a batch: at least one, code takes what is left."""
+        total = BATCH_TOKENS // self.seq_len
+        rows = {domain: max(1, round(SHARES[domain] * total)) for domain in ("prose", "sums")}
+        return {"code": total - sum(rows.values()), **rows}
+
+    def __getitem__(self, step: int) -> Tensor:
+        rows = self.rows().items()
+        windows = [self.window(domain, step * count + i) for domain, count in rows for i in range(count)]
+        return torch.from_numpy(np.stack(windows).astype(np.int64))
+
+    def window(self, domain: str, number: int) -> np.ndarray:
+        """The `number`-th window of a domain: each epoch visits all of them in its own order,
+        cut at an offset of its own."""
+        stream = self.streams[domain]
+        per_epoch = (len(stream) - 1) // self.seq_len - 1
+        if per_epoch < 1:
+            raise ValueError(f"the {domain} text has {len(stream)} tokens: too few for windows of {self.seq_len}")
+        epoch, place = divmod(number, per_epoch)
+        rng = np.random.default_rng([self.seed, len(domain), epoch])
+        offset = int(rng.integers(self.seq_len))
+        start = offset + int(rng.permutation(per_epoch)[place]) * self.seq_len
+        return stream[start : start + self.seq_len + 1]

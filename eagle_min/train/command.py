@@ -1,0 +1,117 @@
+"""`python -m eagle_min train target` and `train head`: from text to weights and their card.
+
+A run is a folder; the same command goes on where it stopped. When it is done, the weights are
+rounded to the bfloat16 they are stored in, measured on held-out text, and written with a card.
+Read next: `corpus.py`.
+"""
+
+import argparse
+import random
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from ..checkpoint import load_target, read_card, save_model
+from ..config import ModelConfig
+from ..tokenizer import Tokenizer, learn_vocabulary, load_tokenizer, save_vocabulary
+from .batches import BATCH_TOKENS, token_stream, training_streams, versions
+from .corpus import load_corpus
+from .evaluate import bits_per_byte, sum_accuracy
+from .head import RECIPES, train_head
+from .loop import Run, TrainConfig
+from .ngram import NGram, lzma_bits_per_byte
+from .target import train_target
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Two sub-commands with the options they share."""
+    models = parser.add_subparsers(dest="what", required=True)
+    target = models.add_parser("target", help="train the target model")
+    shape = ModelConfig()
+    for name in ("width", "num_layers", "num_heads", "hidden"):
+        target.add_argument("--" + name.replace("_", "-"), type=int, default=getattr(shape, name))
+    head = models.add_parser("head", help="train an EAGLE head for a trained target")
+    head.add_argument("--recipe", choices=sorted(RECIPES), default="steps")
+    head.add_argument("--name", default="eagle", help="file name of the head")
+    train = TrainConfig()
+    for command in (target, head):
+        command.add_argument("--models", type=Path, required=True, help="folder of the set: written to, and read by head")
+        command.add_argument("--run", type=Path, required=True, help="folder of the run; a stopped run in it goes on")
+        command.add_argument("--tokens", type=int, default=train.tokens, help="how many to train on")
+        command.add_argument("--decay", type=float, default=train.decay, help="share over which the rates fall")
+        command.add_argument("--threads", type=int, default=train.num_threads)
+        command.add_argument("--seed", type=int, default=train.seed)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train what was asked for; ValueError or FileNotFoundError, one line, for what cannot be."""
+    train = TrainConfig(tokens=args.tokens, decay=args.decay, num_threads=args.threads, seed=args.seed)
+    return run_target(args, train) if args.what == "target" else run_head(args, train)
+
+
+def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
+    config = ModelConfig(width=args.width, num_layers=args.num_layers, num_heads=args.num_heads, hidden=args.hidden)
+    tokenizer = find_tokenizer(args.models / "tokenizer.ranks", config.vocab_size)
+    target, done = train_target(config, train, tokenizer, args.run)
+    round_to_bfloat16(target)
+    print("measuring on held-out text", file=sys.stderr)
+    corpus = load_corpus()
+    held_out = corpus.held_out
+    ngram = NGram(training_streams(tokenizer, args.run.parent)["code"])
+    num_bytes = sum(len(text.encode()) for _, text in held_out["code"])
+    card = {
+        **provenance(train, done),
+        "corpus_sha256": corpus.fingerprint(),
+        "held_out_bits_per_byte": {d: bits_per_byte(target, held_out[d], tokenizer) for d in ("code", "prose")},
+        "held_out_sums_right": sum_accuracy(target, tokenizer, held_out["sums"]),
+        "rivals_on_held_out_code": {
+            "5-gram": ngram.bits(token_stream(held_out["code"], tokenizer)) / num_bytes,
+            "lzma": lzma_bits_per_byte(held_out["code"]),
+        },
+    }
+    digest = save_model(target, args.models, "target", {"kind": "target", **card})
+    print(f"target {digest[:12]}: {card['held_out_bits_per_byte']}, sums {card['held_out_sums_right']:.3f}")
+    return 0
+
+
+def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
+    target = load_target(args.models)
+    tokenizer = load_tokenizer(args.models / "tokenizer.ranks")
+    recipe = RECIPES[args.recipe]
+    head, done = train_head(target, recipe, train, tokenizer, args.run)
+    card = {"recipe": args.recipe, **asdict(recipe), "target_sha256": read_card(args.models, "target")["sha256"]}
+    digest = save_model(head, args.models, args.name, {"kind": "head", **card, **provenance(train, done)})
+    print(f"head {args.name} {digest[:12]}")
+    return 0
+
+
+def provenance(train: TrainConfig, done: Run) -> dict:
+    """What a card says about how its model was made."""
+    return {
+        "command": "python -m eagle_min " + " ".join(sys.argv[1:]),
+        "training": asdict(train),
+        "tokens_seen": done.step * BATCH_TOKENS,
+        "seconds": round(done.seconds),
+        "versions": versions(),
+    }
+
+
+def find_tokenizer(path: Path, vocab_size: int) -> Tokenizer:
+    """The set's tokenizer; learned from a sample of the training text when there is none yet."""
+    if not path.exists():
+        corpus, rng = load_corpus(), random.Random(0)
+        sample = rng.sample(corpus.train["code"], 350) + rng.sample(corpus.train["prose"], 150)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_vocabulary(learn_vocabulary([text for _, text in sample], vocab_size), path)
+    return load_tokenizer(path)
+
+
+@torch.no_grad()
+def round_to_bfloat16(model: nn.Module) -> None:
+    """What is measured is what is stored."""
+    for param in model.parameters():
+        param.copy_(param.bfloat16())
+    model.eval()

@@ -1,0 +1,125 @@
+"""Training an EAGLE head with the target frozen (Li et al. 2401.15077, section 3.2).
+
+Row t of a window is (feature t, embedding of token t+1); its target is feature t+1, and the
+distribution the frozen LM head makes of it. The loss is smooth L1 on the feature plus the soft
+cross-entropy between the two distributions, in a proportion that is the recipe's.
+
+The paper trains a single step, on true features only. While drafting, though, the head reads
+its own guesses. *Training-time steps* show it that: step i repeats the pass with the guesses
+of step i-1 as features, each token one further on (Zhang et al. 2408.15766; EAGLE-3,
+2503.01840, section 3.2). At step i, row t continues the chain that left the true text at t: it
+sees the true rows up to t, and of each later step only its own row.
+
+Shapes: B windows, T rows, D width, H heads, V vocabulary.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..head import EagleHead
+from ..model import GPT, Attention
+from ..tokenizer import Tokenizer
+from .batches import Batches, training_streams
+from .loop import Run, TrainConfig
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a head is trained on."""
+
+    feature_weight: float  # of the smooth L1 loss
+    token_weight: float  # of the soft cross-entropy
+    num_steps: int  # passes; the second and later ones on the head's own features
+    step_decay: float = 0.8  # each step counts so much of the one before
+    noise: float = 0.1  # uniform noise on the true features, as a share of their root mean square
+
+
+RECIPES = {
+    "paper": Recipe(feature_weight=1.0, token_weight=0.1, num_steps=1),
+    "steps": Recipe(feature_weight=0.1, token_weight=1.0, num_steps=3),
+}
+
+
+def new_head(target: GPT, seed: int) -> EagleHead:
+    """A head of the target's shape; what its layer adds starts at zero."""
+    generator = torch.Generator().manual_seed(seed)
+    head = EagleHead(target.config)
+    for name, param in head.named_parameters():
+        if name.endswith(("attention.out.weight", "mlp.down.weight")):
+            torch.nn.init.zeros_(param)
+        elif param.ndim == 2:
+            torch.nn.init.normal_(param, std=param.shape[1] ** -0.5, generator=generator)
+    return head
+
+
+def chained_attention(
+    attention: Attention, x: Tensor, rotary: tuple[Tensor, Tensor], rows: list[tuple[Tensor, Tensor]]
+) -> Tensor:
+    """Attention of one training-time step; `rows` has keys and values of the earlier steps, and
+    gets this step's. Each row sees the true rows up to its own and its own row in later steps."""
+    q, k, v = attention.project(x, rotary)  # (B, H, T, D/H)
+    rows.append((k, v))
+    (true_k, true_v), later = rows[0], rows[1:]
+    if not later:
+        mixed = F.scaled_dot_product_attention(q, true_k, true_v, is_causal=True)
+    else:
+        q = q * attention.head_dim**-0.5
+        future = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool, device=q.device).triu(1)
+        scores = [(q @ true_k.mT).masked_fill(future, -torch.inf)]  # (B, H, T, T)
+        scores += [(q * own_k).sum(-1, keepdim=True) for own_k, _ in later]  # (B, H, T, 1) each
+        weights = torch.cat(scores, dim=-1).softmax(dim=-1)
+        mixed = weights[..., : q.shape[-2]] @ true_v
+        for i, (_, own_v) in enumerate(later):
+            mixed = mixed + weights[..., q.shape[-2] + i, None] * own_v
+    return attention.out(mixed.transpose(-2, -3).flatten(-2))
+
+
+def unroll(head: EagleHead, features: Tensor, embedded: Tensor, num_steps: int) -> Iterator[Tensor]:
+    """Guesses (B, T, D) of each step. `features` (B, T, D) of positions 0 to T-1; `embedded`
+    (B, T + num_steps - 1, D) of the tokens at 1, 2, ...: step i uses those from 1 + i on."""
+    num_rows, rows = features.shape[-2], []
+    for step in range(num_steps):
+        positions = torch.arange(step, step + num_rows)
+        rotary = head.cos[positions], head.sin[positions]
+        x = head.fuse(torch.cat([embedded[:, step : step + num_rows], features], dim=-1))
+        x = x + chained_attention(head.block.attention, x, rotary, rows)
+        features = x + head.block.mlp(head.block.mlp_norm(x))
+        yield features
+
+
+def head_loss(target: GPT, head: EagleHead, recipe: Recipe, windows: Tensor, seed: int) -> Tensor:
+    """The recipe's loss on (B, L) windows of tokens: L - num_steps rows a step."""
+    with torch.no_grad():
+        features = target.features(windows, torch.arange(windows.shape[1]))  # (B, L, D)
+        laws = target.lm_head(features).softmax(dim=-1)  # (B, L, V)
+        num_rows = windows.shape[1] - recipe.num_steps
+        true = features[:, :num_rows]
+        scale = recipe.noise * true.square().mean().sqrt()
+        noise = torch.empty_like(true).uniform_(-1, 1, generator=torch.Generator().manual_seed(seed))
+        embedded = target.embed(windows[:, 1:])
+    loss, weight = torch.zeros(()), 1.0
+    for step, guesses in enumerate(unroll(head, true + scale * noise, embedded, recipe.num_steps)):
+        wanted = slice(1 + step, 1 + step + num_rows)
+        token_loss = F.cross_entropy(target.lm_head(guesses).flatten(0, 1), laws[:, wanted].flatten(0, 1))
+        feature_loss = F.smooth_l1_loss(guesses, features[:, wanted])
+        loss = loss + weight * (recipe.token_weight * token_loss + recipe.feature_weight * feature_loss)
+        weight *= recipe.step_decay
+    return loss
+
+
+def train_head(
+    target: GPT, recipe: Recipe, train: TrainConfig, tokenizer: Tokenizer, folder: Path
+) -> tuple[EagleHead, Run]:
+    """Train in `folder`, going on where a run there stopped. The target is never changed."""
+    target.requires_grad_(False)
+    head = new_head(target, train.seed)
+    run = Run(head, train, folder)
+    batches = Batches(training_streams(tokenizer, folder.parent), 2 * train.seq_len, train.seed + 2)
+    # the last token of a window is only there to be predicted: a head predicts features
+    run.train(lambda step: batches[step][:, :-1], lambda w, seed: head_loss(target, head, recipe, w, seed))
+    return head, run

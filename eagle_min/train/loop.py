@@ -1,0 +1,161 @@
+"""One training loop for every model here: resumable, seeded, safe to kill at any moment.
+
+What is trained is a loss, a function of a batch of token windows; gradients are taken on
+small pieces of the batch by two threads, which on a CPU is faster than splitting each operator
+over the cores and shares the cores fairly with whatever else runs. Everything a run needs to go
+on lies in one file, which is replaced, never rewritten. Read next: `target.py`.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from ..checkpoint import write_atomically
+from ..config import require
+from .batches import BATCH_TOKENS
+from .muon import Muon
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How long and how fast. The learning rates rise for `warmup` steps, stay, and fall in a
+    straight line to zero over the last `decay` of all tokens."""
+
+    tokens: int = 20_000_000
+    seq_len: int = 256
+    matrix_lr: float = 0.015  # Muon, matrices inside the blocks
+    other_lr: float = 0.003  # AdamW, embedding, LM head, norms
+    warmup: int = 50
+    decay: float = 0.5
+    long_share: float = 0.15  # this last share of the tokens comes in windows twice as long
+    micro_tokens: int = 1024  # what a thread takes at a time
+    num_threads: int = 2
+    seed: int = 0
+    save_seconds: int = 120
+
+    def __post_init__(self) -> None:
+        require(self.tokens >= BATCH_TOKENS, "tokens", self.tokens, f"at least one batch ({BATCH_TOKENS})")
+        require(0 < self.decay <= 1, "decay", self.decay, "above 0 and at most 1")
+        require(self.num_threads >= 1, "num_threads", self.num_threads, "at least 1")
+
+    @property
+    def num_steps(self) -> int:
+        return self.tokens // BATCH_TOKENS
+
+    def rate(self, step: int) -> float:
+        """The factor on both learning rates at `step`."""
+        rising = (step + 1) / self.warmup
+        falling = (self.num_steps - step) / (self.decay * self.num_steps)
+        return min(1.0, rising, falling)
+
+
+MAY_CHANGE = {"tokens", "decay", "long_share", "num_threads", "save_seconds", "micro_tokens"}  # when a run goes on
+
+
+def make_optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices of linear layers inside blocks, AdamW for all else that trains."""
+    named = [(name, param) for name, param in model.named_parameters() if param.requires_grad]
+    inner = [param for name, param in named if param.ndim == 2 and not name.startswith(("embed", "lm_head"))]
+    other = [param for _, param in named if all(param is not matrix for matrix in inner)]
+    adam = torch.optim.AdamW(other, lr=config.other_lr, betas=(0.9, 0.95), weight_decay=0.0)
+    return [Muon(inner, lr=config.matrix_lr), adam]
+
+
+@contextmanager
+def one_thread_an_operator() -> Iterator[Callable[[], None]]:
+    """No operator is split over cores here; yields what a new thread has to call. Operators that
+    share one step among two threads wait for each other, and on a busy machine they wait long."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield lambda: torch.set_num_threads(1)
+    finally:
+        torch.set_num_threads(before)
+
+
+class Run:
+    """A training run in a folder: `state.pt` is all there is to it."""
+
+    def __init__(self, model: nn.Module, config: TrainConfig, folder: Path) -> None:
+        self.model, self.config, self.path = model, config, folder / "state.pt"
+        self.optimizers = make_optimizers(model, config)
+        self.step, self.seconds = 0, 0.0
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.path.exists():
+            self._resume()
+
+    def _resume(self) -> None:
+        state = torch.load(self.path, weights_only=True)
+        changed = {k: v for k, v in state["config"].items() if asdict(self.config)[k] != v and k not in MAY_CHANGE}
+        if changed:
+            raise ValueError(f"{self.path} was begun with {changed}: use the same, or another folder")
+        try:
+            self.model.load_state_dict(state["model"])
+        except RuntimeError as error:
+            raise ValueError(f"{self.path} holds a model of another shape: use another folder") from error
+        for optimizer, saved in zip(self.optimizers, state["optimizers"]):
+            optimizer.load_state_dict(saved)
+        self.step, self.seconds = state["step"], state["seconds"]
+
+    def save(self) -> None:
+        state = {
+            "model": self.model.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "step": self.step,
+            "seconds": self.seconds,
+            "config": asdict(self.config),
+        }
+        write_atomically(self.path, lambda file: torch.save(state, file))
+
+    def train(self, batch: Callable[[int], Tensor], loss: Callable[[Tensor, int], Tensor]) -> None:
+        """Run to the end of `config.tokens`. `batch(step)` is (rows, seq_len + 1) token ids;
+        `loss(windows, seed)` is a mean over windows; `seed` is for whatever noise it wants, the
+        same when a step is run again."""
+        config, start = self.config, time.monotonic() - self.seconds
+        params = [p for optimizer in self.optimizers for group in optimizer.param_groups for p in group["params"]]
+        saved, recent = time.monotonic(), []
+        with one_thread_an_operator() as single, ThreadPoolExecutor(config.num_threads, initializer=single) as pool:
+            while self.step < config.num_steps:
+                recent = [*recent[-49:], self._one_step(batch(self.step), loss, params, pool)]
+                self.step, self.seconds = self.step + 1, time.monotonic() - start
+                if self.step % 10 == 0 or self.step == config.num_steps:
+                    self._report(recent)
+                if time.monotonic() - saved > config.save_seconds:
+                    self.save()
+                    saved = time.monotonic()
+        self.save()
+
+    def _one_step(self, windows: Tensor, loss: Callable, params: list, pool: ThreadPoolExecutor) -> float:
+        pieces = windows.split(max(1, self.config.micro_tokens // (windows.shape[1] - 1)))
+
+        def gradients(number: int) -> tuple[float, tuple[Tensor, ...]]:
+            share = len(pieces[number]) / len(windows)
+            value = loss(pieces[number], self.step * len(pieces) + number) * share
+            return value.item(), torch.autograd.grad(value, params)
+
+        for param in params:
+            param.grad = torch.zeros_like(param)
+        total = 0.0
+        for value, grads in pool.map(gradients, range(len(pieces))):
+            total += value
+            torch._foreach_add_([param.grad for param in params], list(grads))
+        torch.nn.utils.clip_grad_norm_(params, 1.0)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group.setdefault("base_lr", group["lr"]) * self.config.rate(self.step)
+            optimizer.step()
+        return total
+
+    def _report(self, recent: list[float]) -> None:
+        num_steps = self.config.num_steps
+        left = self.seconds / self.step * (num_steps - self.step) / 60
+        line = f"step {self.step}/{num_steps}  loss {sum(recent) / len(recent):.4f}  {left:.0f} min left"
+        end = "\r" if sys.stderr.isatty() and self.step < num_steps else "\n"
+        print(line, end=end, file=sys.stderr, flush=True)
