@@ -73,6 +73,8 @@ def read_card(folder: Path, name: str) -> dict:
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
         ModelConfig(**card["config"])
+        if not isinstance(card["sha256"], str):
+            raise ValueError("its sha256 is not a string")
         return card
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{path} is not the card of a model: {error}") from error
@@ -88,7 +90,11 @@ def load_weights(model: nn.Module, folder: Path, name: str, digest: str) -> None
         raise ValueError(f"{path} does not have the sha256 its card states: cut short or changed")
     try:
         state = torch.load(io.BytesIO(content), weights_only=True)
-        model.load_state_dict({key: value.float() for key, value in state.items()})
+        weights = {key: value.float() for key, value in state.items()}
+    except Exception as error:  # arbitrary bytes make the unpickler raise almost anything
+        raise ValueError(f"{path} holds no weights: {type(error).__name__}") from error
+    try:
+        model.load_state_dict(weights)
     except RuntimeError as error:
         raise ValueError(f"{path} does not fit its card: {str(error).splitlines()[-1].strip()}") from error
     model.eval().requires_grad_(False)

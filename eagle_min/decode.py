@@ -36,6 +36,8 @@ class TargetSession(Protocol):
 
 
 class Target(Protocol):
+    """What is decoded: `model.GPT`, or a table of laws."""
+
     context: int
     vocab_size: int
 

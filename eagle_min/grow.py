@@ -111,7 +111,10 @@ def static_sampled(
     The draws come from the draft law under the target's `sampling`, which goes into child_laws:
     verification needs the very law that was used. A node has fewer children only when its law
     has fewer tokens, so their number does not depend on the draws, as exactness requires.
+    At temperature 0 nothing is drawn, and the tree is `static`'s.
     """
+    if sampling.temperature == 0:
+        return static(root, expand, config, depth)
     child_laws: dict[int, np.ndarray] = {}
 
     def pick(node: int, row: np.ndarray, width: int) -> list[tuple[int, float]]:
@@ -182,20 +185,25 @@ def confidence(root: int, expand: Expand, config: TreeConfig, depth: int) -> Dra
     and candidates are listed level by level. A stable sort by falling value therefore puts every
     parent before its children, ties included (the official code uses `torch.topk`, which
     promises nothing about ties), and any prefix of that order is a tree with the root.
-    For the same reason a kept node lies no deeper than the number kept.
+    For the same reason a node that is not among the num_nodes - 1 best so far never will be, nor
+    will any node below it: neither is it expanded here, which changes the cost and not the tree.
     Checked by `test_rerank_keeps_the_best_and_stays_connected` in tests/test_grow.py.
     """
-    sapling, beam = Sapling(root), [0]
-    for _ in range(min(depth, config.depth, config.num_nodes - 1)):
+    sapling, beam, kept, floor = Sapling(root), [0], [], -math.inf
+    budget = config.num_nodes - 1
+    for _ in range(min(depth, config.depth, budget)):
+        first = len(sapling)
         rows = expand(sapling.tokens, sapling.parents, beam)
-        level = [
-            sapling.add(node, *pair) for node, best in zip(beam, top_children(rows, config.top_k)) for pair in best
-        ]
-        if not level:
+        for node, best in zip(beam, top_children(rows, config.top_k)):
+            for token, value in best:
+                if sapling.values[node] + value > floor:  # an equal value comes too late in the order
+                    sapling.add(node, token, value)
+        kept = sorted([*kept, *range(first, len(sapling))], key=sapling.values.__getitem__, reverse=True)[:budget]
+        floor = sapling.values[kept[-1]] if len(kept) == budget else -math.inf
+        beam = [node for node in kept if node >= first][: config.top_k]
+        if not beam:
             break
-        beam = sorted(level, key=sapling.values.__getitem__, reverse=True)[: config.top_k]  # stable
-    order = sorted(range(1, len(sapling)), key=sapling.values.__getitem__, reverse=True)  # stable
-    return select(sapling.tree(), [0, *sorted(order[: config.num_nodes - 1])])
+    return select(sapling.tree(), [0, *sorted(kept)])
 
 
 GROWERS = {"chain": chain, "static": static, "ratio": ratio, "confidence": confidence}

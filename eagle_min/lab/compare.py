@@ -1,0 +1,182 @@
+"""`python -m eagle_min compare`: drafters side by side, a row for each domain and temperature.
+
+Two kinds of text are decoded. Random held-out prefixes give tau over the first two cycles, with
+an interval from resampling files, and n-alpha of chains. The shipped prompts, continued freely up to a
+stop, give tau of free-running text, the share of distinct tokens and the seconds, for which
+plain decoding and all drafters take turns. All rows so far are stored whenever one is done, so
+that little is lost when a long run is stopped. Read next: `calibration.py`.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..checkpoint import DRAFTERS, EAGLE_DRAFTERS, ModelSet, load
+from ..config import SamplingConfig, require
+from ..decode import Drafter
+from ..train.corpus import load_held_out
+from ..train.evaluate import bits_per_byte
+from . import measures
+from .prefixes import DOMAINS, LONGEST, Prefix, held_out_prefixes, shipped_prompts
+from .record import Column, Row, check_writable, interval, number, provenance, text_table, write_rows
+from .timing import Timed, in_turn, quartiles, seconds_per_token
+
+PLAIN = "plain"  # not the name of a drafter
+QUICK = {"prefixes": 12, "prompts": 2, "max_new_tokens": 32}
+QUICK_BITS_TOKENS = 4096
+
+COLUMNS: list[Column] = [
+    ("drafter", lambda row: row["drafter"]),
+    ("text", lambda row: row["domain"]),
+    ("T", lambda row: f"{row['temperature']:g}"),
+    ("tau, held-out prefixes", interval("tau", "tau_low", "tau_high")),
+    ("tau, free-running", number("tau_free")),
+    ("0-alpha", lambda row: f"{row['alphas'][0]:.2f}" if row["alphas"] else ""),
+    ("distinct", number("distinct")),
+    ("ms/token plain", number("seconds_plain", scale=1e3)),
+    ("ms/token", number("seconds_speculative", scale=1e3)),
+    ("faster", interval("ratio", "ratio_low", "ratio_high")),
+    ("same text", lambda row: f"{row['num_identical']}/{row['num_prompts']}"),
+    ("bits/byte", number("bits_per_byte", 3)),
+]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command; every list is written with commas."""
+    parser.add_argument("--model", default="tiny", help="shipped set of models, or a folder")
+    parser.add_argument("--drafters", default="all", help="names, or NAME@HEAD for another head of the set, or all")
+    parser.add_argument("--head", default="eagle", help="the head of drafters that name none")
+    parser.add_argument("--domains", default="all", help="of code, prose, sums")
+    parser.add_argument("--temperatures", default="0,1")
+    parser.add_argument("--prefixes", type=int, default=500, help="random held-out prefixes per domain")
+    parser.add_argument("--prompts", type=int, default=20, help="shipped prompts per domain")
+    parser.add_argument("--max-new-tokens", type=int, default=128, help="of free-running text")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="a trial run: few prefixes, short texts")
+    parser.add_argument("--json", type=Path, help="store the rows in this file")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The options, checked. ValueError, one line, for one that is not allowed."""
+
+    drafters: list[str]
+    domains: list[str]
+    temperatures: list[float]
+    prefixes: int
+    prompts: int
+    max_new_tokens: int
+    seed: int
+    quick: bool
+
+    def __post_init__(self) -> None:
+        for name in ("prefixes", "prompts", "max_new_tokens"):
+            require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        require(self.seed >= 0, "seed", self.seed, "at least 0")
+        for name in self.drafters:
+            require(name.partition("@")[0] in DRAFTERS, "drafter", name, f"one of {', '.join(DRAFTERS)}")
+        for domain in self.domains:
+            require(domain in DOMAINS, "domain", domain, f"one of {', '.join(DOMAINS)}")
+        for temperature in self.temperatures:
+            SamplingConfig(temperature)
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> "Plan":
+        sizes = QUICK if args.quick else {name: getattr(args, name) for name in QUICK}
+        drafters = split_list(args.drafters, EAGLE_DRAFTERS)
+        temperatures = [to_number(word) for word in split_list(args.temperatures, ())]
+        return cls(drafters, split_list(args.domains, DOMAINS), temperatures, seed=args.seed, quick=args.quick, **sizes)
+
+
+def split_list(text: str, everything: Sequence[str]) -> list[str]:
+    """`a,b` -> [a, b], repetitions dropped; `all` stands for everything."""
+    return list(everything) if text == "all" and everything else list(dict.fromkeys(map(str.strip, text.split(","))))
+
+
+def to_number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError as error:
+        raise ValueError(f"temperature must be finite and at least 0, got {word!r}") from error
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, print the table, store the rows. ValueError or FileNotFoundError for a bad option,
+    raised before anything is measured."""
+    plan = Plan.of(args)
+    check_writable(args.json)
+    models = load(args.model)
+    drafters = {label: find_drafter(models, label, args.head) for label in plan.drafters}
+    rows: list[Row] = []
+    for row in measure(models, drafters, plan):
+        rows.append(row)
+        write_rows(args.json, rows)
+        print(f"{row['domain']} T={row['temperature']:g} {row['drafter']}: tau {row['tau']:.2f}", file=sys.stderr)
+    print(text_table(COLUMNS, rows))
+    return 0
+
+
+def find_drafter(models: ModelSet, label: str, head: str) -> Drafter | None:
+    """`eagle2` or `eagle2@eagle-paper`: a drafter, and the head it uses if not `head`."""
+    name, _, other = label.partition("@")
+    return models.drafter(name, head=other or head)
+
+
+def measure(models: ModelSet, drafters: dict[str, Drafter | None], plan: Plan) -> Iterator[Row]:
+    """Yield the rows: domains, then temperatures, then drafters."""
+    corpus = load_held_out()
+    origin = provenance(models, plan.seed, corpus.fingerprint())
+    longest = min(LONGEST, 3 * models.target.context // 4)  # room for the two cycles
+    for domain in plan.domains:
+        documents = corpus.held_out[domain]
+        prefixes = held_out_prefixes(domain, documents, models.tokenizer, plan.prefixes, plan.seed, longest)
+        limit = QUICK_BITS_TOKENS if plan.quick else None
+        bits = bits_per_byte(models.target, documents, models.tokenizer, limit)
+        prompts = shipped_prompts(domain, models.tokenizer, plan.prompts)
+        for temperature in plan.temperatures:
+            everyone = {PLAIN: None, **drafters}
+            stop = {models.tokenizer.end_id}
+            timed = in_turn(models.target, everyone, prompts, plan.max_new_tokens, temperature, plan.seed, stop)
+            for label, drafter in drafters.items():
+                place = {"drafter": label, "domain": domain, "temperature": temperature}
+                taus = prefix_figures(models, drafter, prefixes, temperature, plan.seed)
+                yield {**place, **taus, **text_figures(timed[PLAIN], timed[label]), "bits_per_byte": bits, **origin}
+
+
+def prefix_figures(
+    models: ModelSet, drafter: Drafter | None, prefixes: Sequence[Prefix], temperature: float, seed: int
+) -> Row:
+    """What the first cycles behind held-out prefixes say."""
+    starts = measures.first_cycles(models.target, drafter, prefixes, temperature, seed)
+    cycles = [cycle for start in starts for cycle in start.cycles]
+    low, high = measures.bootstrap(starts, seed)
+    return {
+        "tau": measures.tau(cycles),
+        "tau_low": low,
+        "tau_high": high,
+        "alphas": measures.alphas(cycles),
+        "nodes": measures.mean_nodes(cycles),
+        "num_prefixes": len(prefixes),
+        "num_files": len({prefix.file for prefix in prefixes}),
+    }
+
+
+def text_figures(plain: Sequence[Timed], speculative: Sequence[Timed]) -> Row:
+    """What free-running text says; the ratio's low and high are quartiles over the prompts."""
+    low, high = quartiles(plain, speculative)
+    slow, fast = seconds_per_token(plain), seconds_per_token(speculative)
+    cycles = [cycle for run in speculative for cycle in run.text.cycles[1:]]
+    return {
+        "tau_free": measures.tau(cycles),
+        "distinct": measures.distinct([run.text for run in speculative]),
+        "seconds_plain": slow,
+        "seconds_speculative": fast,
+        "ratio": slow / fast,
+        "ratio_low": low,
+        "ratio_high": high,
+        "seconds_per_cycle": sum(run.seconds for run in speculative) / max(1, len(cycles)),
+        "num_prompts": len(speculative),
+        "num_identical": sum(a.text.tokens == b.text.tokens for a, b in zip(plain, speculative)),
+    }

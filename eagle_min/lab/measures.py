@@ -1,0 +1,91 @@
+"""The figures of speculative decoding, defined on what was decoded. No clock and no network.
+
+    tau       tokens committed per target call after the prefill, bonus token included
+    n-alpha   chain drafts: share accepted at draft position n, from 0, among those tried there;
+              the head's input then holds n features of its own (EAGLE-1 2401.15077, section 4)
+    distinct  different tokens over all tokens of a text; low where a text loops
+
+tau is a ratio of totals, not a mean of ratios: long and short texts count by their calls.
+Read next: `timing.py`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from ..config import require
+from ..decode import Cycle, Drafter, Generation, stream
+from ..model import GPT
+from .prefixes import Prefix
+
+NUM_CYCLES = 2  # measured behind each prefix
+RESAMPLES = 1000
+
+
+class Start(NamedTuple):
+    """The first cycles behind a prefix, the prefill left out."""
+
+    file: str
+    cycles: list[Cycle]
+
+
+def first_cycles(
+    target: GPT, drafter: Drafter | None, prefixes: Sequence[Prefix], temperature: float, seed: int
+) -> list[Start]:
+    """NUM_CYCLES cycles behind each prefix, without a stop token; each has a seed of its own."""
+    starts = []
+    for place, (file, ids) in enumerate(prefixes):
+        options = {"max_new_tokens": target.context, "temperature": temperature, "seed": seed + place}
+        cycles = stream(target, ids, drafter, **options)
+        starts.append(Start(file, list(islice(cycles, NUM_CYCLES + 1))[1:]))
+    return starts
+
+
+def tau(cycles: Iterable[Cycle]) -> float | None:
+    """Total tokens over total calls; None when there was no call."""
+    counts = [len(cycle.tokens) for cycle in cycles]
+    return sum(counts) / len(counts) if counts else None
+
+
+def bootstrap(starts: Sequence[Start], seed: int, level: float = 0.95) -> tuple[float, float]:
+    """Interval of tau when the files, not the cycles, are drawn anew (the percentile method).
+
+    Cycles of one file are alike, so the file is the unit that is resampled.
+    """
+    totals: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for file, cycles in starts:
+        totals[file][0] += sum(len(cycle.tokens) for cycle in cycles)
+        totals[file][1] += len(cycles)
+    require(sum(calls for _, calls in totals.values()) > 0, "number of cycles", 0, "at least 1")
+    table = np.array([pair for pair in totals.values() if pair[1]])  # (files, 2): tokens, calls
+    drawn = np.random.default_rng(seed).integers(len(table), size=(RESAMPLES, len(table)))
+    tokens, calls = table[drawn].sum(axis=1).T
+    low, high = np.quantile(tokens / calls, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def alphas(cycles: Iterable[Cycle]) -> list[float] | None:
+    """n-alpha for n = 0, 1, ... as far as any draft got; None unless every draft was a chain."""
+    tried: dict[int, int] = defaultdict(int)
+    accepted: dict[int, int] = defaultdict(int)
+    for cycle in cycles:
+        if cycle.tree is None or list(cycle.tree.parents) != list(range(-1, cycle.tree.num_drafted)):
+            return None
+        right = len(cycle.path) - 1
+        for place in range(min(right + 1, cycle.tree.num_drafted)):  # the first wrong one was tried too
+            tried[place] += 1
+            accepted[place] += place < right
+    return [accepted[place] / tried[place] for place in sorted(tried)]
+
+
+def mean_nodes(cycles: Iterable[Cycle]) -> float:
+    """Tokens the target read per call: nodes of the tree, root included; 1 for plain decoding."""
+    return float(np.mean([1 if cycle.tree is None else len(cycle.tree) for cycle in cycles]))
+
+
+def distinct(texts: Sequence[Generation]) -> float:
+    """Share of distinct tokens in a text, averaged over the texts that have any."""
+    return float(np.mean([len(set(text.tokens)) / len(text.tokens) for text in texts if text.tokens]))

@@ -1,0 +1,115 @@
+"""`python -m eagle_min readme`: the README's tables, from the stored rows and nothing else.
+
+A table stands between two markers, and whatever is there is replaced:
+
+    <!-- results:begin compare.code -->
+    <!-- results:end compare.code -->
+
+The first part of a name is a file of rows, `compare.json`, or `target`, the card of the shipped
+target; a second part, if any, keeps the rows of that domain or figure. A test asks `stale`
+whether README and JSON still agree.
+Read next: nothing; this is the last of the measuring.
+"""
+
+import argparse
+import re
+from pathlib import Path
+
+from ..checkpoint import SHIPPED, read_card, write_atomically
+from ..config import require
+from . import bench, compare
+from .record import Row, markdown_table, read_rows
+
+RESULTS = SHIPPED / "results"
+CARD = SHIPPED / "tiny" / "target.json"
+MARKER = re.compile(r"<!-- results:(begin|end) ([\w.-]+) -->")
+BLOCK = re.compile(r"(<!-- results:begin ([\w.-]+) -->\n)(.*?)(<!-- results:end \2 -->)", re.DOTALL)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--readme", type=Path, default=SHIPPED.parent / "README.md")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of stored rows")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Bring all tables up to date. ValueError, one line, for markers or files that do not fit."""
+    blocks = find_blocks(args.readme)
+    for stem in sorted({name.partition(".")[0] for name in blocks}):
+        update(args.readme, source_of(stem, args.results))
+    print(f"{args.readme}: {len(blocks)} tables")
+    return 0
+
+
+def source_of(name: str, results: Path) -> Path:
+    """The file that a marker's table comes from."""
+    stem = name.partition(".")[0]
+    return CARD if stem == "target" else results / f"{stem}.json"
+
+
+def update(readme_path: Path, json_path: Path) -> None:
+    """Write the tables whose names begin with the name of the JSON file into the README.
+
+    ValueError when there is no such marker, a marker lacks its partner, or no row fits.
+    """
+    blocks = find_blocks(readme_path)
+    names = [name for name in blocks if name.partition(".")[0] == json_path.stem]
+    require(bool(names), f"markers in {readme_path.name}", sorted(blocks), f"some for {json_path.stem}")
+    rows = stored_rows(json_path)
+    tables = {name: render(name, rows) for name in names}
+    text = readme_path.read_text(encoding="utf-8")
+    text = BLOCK.sub(lambda found: found[1] + tables.get(found[2], found[3]) + found[4], text)
+    write_atomically(readme_path, lambda file: file.write(text.encode()))
+
+
+def find_blocks(readme_path: Path) -> dict[str, str]:
+    """What stands between the markers of each name. ValueError unless the markers pair up."""
+    require(readme_path.is_file(), "README", str(readme_path), "an existing file")
+    text = readme_path.read_text(encoding="utf-8")
+    blocks = {found[2]: found[3] for found in BLOCK.finditer(text)}
+    wanted = [(kind, name) for name in blocks for kind in ("begin", "end")]
+    markers = MARKER.findall(text)
+    require(markers == wanted, "markers in the README", markers, "begin NAME, end NAME, each name once")
+    return blocks
+
+
+def stored_rows(json_path: Path) -> list[Row]:
+    """Rows from a file of them; from the card of a target the rows about its held-out text."""
+    if json_path.stem != "target":
+        return read_rows(json_path)
+    card = read_card(json_path.parent, json_path.stem)
+    figures = [(f"{domain}: target", bits) for domain, bits in card.get("held_out_bits_per_byte", {}).items()]
+    figures += [(f"code: {rival}", bits) for rival, bits in card.get("rivals_on_held_out_code", {}).items()]
+    rows = [bench.entry(setting, bits, "bits/byte") for setting, bits in figures]
+    if "held_out_sums_right" in card:
+        rows.append(bench.entry("unseen sums right", card["held_out_sums_right"], "share"))
+    return [{"figure": "held-out text", **row, "command": card.get("command", "")} for row in rows]
+
+
+def render(name: str, rows: list[Row]) -> str:
+    """The table of a marker's name, and under it the command that measured it."""
+    _, _, part = name.partition(".")
+    kept = [row for row in rows if not part or part in (row.get("figure"), row.get("domain"))]
+    require(bool(kept), f"rows for the table {name}", 0, "at least 1")
+    columns = compare.COLUMNS if "drafter" in kept[0] else bench.COLUMNS
+    return f"{markdown_table(columns, kept)}\n\n{origin(kept[0])}\n"
+
+
+def origin(row: Row) -> str:
+    """One line: command, and of commit, machine and day what the row knows."""
+    known = [f"commit {row['commit'][:12]}"] if "commit" in row else []
+    known += [row[key] for key in ("machine", "date") if key in row]
+    return ", ".join([f"`{row['command']}`", *known])
+
+
+def stale(readme_path: Path, results: Path = RESULTS) -> list[str]:
+    """Names of the tables that differ from what is stored now, or have nothing stored."""
+    return [name for name, block in find_blocks(readme_path).items() if block != current(name, results)]
+
+
+def current(name: str, results: Path) -> str | None:
+    """The table of a name as it should be; None when nothing that fits is stored."""
+    try:
+        return render(name, stored_rows(source_of(name, results)))
+    except ValueError:
+        return None

@@ -1,0 +1,118 @@
+"""A figure carries its command: where rows of figures come from, how they are stored and shown.
+
+A *row* is a flat dict. Stored rows say by themselves how to get them again: command, seed,
+commit, machine, versions, date, and the hashes of the text and of the weights. One description
+of the columns serves the terminal and the README, so that the two cannot differ.
+Read next: `prefixes.py`.
+"""
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+
+from ..checkpoint import ModelSet, read_card, write_atomically
+from ..config import require
+from ..train.batches import versions
+
+Row = dict
+Column = tuple[str, Callable[[Row], str]]  # heading, and what a row shows under it
+
+
+def provenance(models: ModelSet, seed: int, corpus_sha256: str) -> Row:
+    """The part of a row that tells where it comes from."""
+    return {
+        "command": shlex.join(["python", "-m", "eagle_min", *sys.argv[1:]]),
+        "seed": seed,
+        "commit": commit(),
+        "machine": machine(),
+        "versions": versions(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "corpus_sha256": corpus_sha256,
+        "target_sha256": read_card(models.folder, "target")["sha256"],
+    }
+
+
+def commit() -> str:
+    """The commit of the package's source, with `+` behind it where the source was changed since;
+    `unknown` outside a repository."""
+    package = Path(__file__).parent.parent
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=package, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", ".") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def machine() -> str:
+    """Processor, cores, threads torch uses, system: what a figure in seconds depends on."""
+    name = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
+    except OSError:
+        pass  # not Linux
+    return f"{name}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, {platform.system()}"
+
+
+def check_writable(path: Path | None) -> None:
+    """ValueError, before hours of measuring, unless a file can be written at `path`."""
+    if path is None:
+        return
+    folder = next((folder for folder in path.absolute().parents if folder.exists()), path)
+    good = folder.is_dir() and os.access(folder, os.W_OK) and not path.is_dir()
+    require(good, "--json", str(path), "a file in a folder that can be written to")
+
+
+def write_rows(path: Path | None, rows: Sequence[Row]) -> None:
+    """Store rows as a JSON list, all or nothing; None stores nothing. NaN is refused."""
+    if path is not None:
+        text = json.dumps(list(rows), indent=1, allow_nan=False) + "\n"
+        write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Stored rows. ValueError, one line, when the file is missing or no list of rows."""
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"results must be a readable file, got {str(path)!r}: {error.strerror}") from error
+    except ValueError as error:
+        raise ValueError(f"{path} is not a JSON list of rows: {error}") from error
+    good = isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)
+    require(bool(good), f"content of {path}", type(rows).__name__, "a list of at least one row")
+    return rows
+
+
+def number(key: str, digits: int = 2, scale: float = 1.0) -> Callable[[Row], str]:
+    """Shows row[key] x scale; an empty cell where there is no such figure."""
+    return lambda row: "" if row.get(key) is None else f"{row[key] * scale:.{digits}f}"
+
+
+def interval(key: str, low: str, high: str) -> Callable[[Row], str]:
+    """Shows a figure and the interval around it: 4.21 [4.03, 4.40]."""
+    return lambda row: "" if row.get(key) is None else f"{row[key]:.2f} [{row[low]:.2f}, {row[high]:.2f}]"
+
+
+def text_table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
+    """For the terminal: columns padded to one width each."""
+    cells = [[heading for heading, _ in columns], *([show(row) for _, show in columns] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells)
+
+
+def markdown_table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
+    """For the README."""
+    cells = [[heading for heading, _ in columns], ["---"] * len(columns)]
+    cells += [[show(row).replace("|", r"\|") for _, show in columns] for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
