@@ -1,0 +1,190 @@
+"""Neutral variants: another way to the same result. A test that refuses one demands too much.
+
+`killer` names the files that must stay green. Where a file pins what a variant is free to change
+(the text of one seed under another rule, say), only the tests of laws are named.
+"""
+
+from .fault import Fault
+from .storage import MERGE
+
+T = "tests/"
+LAWS = (T + "test_verify.py", T + "test_verify_sampled.py", T + "test_law_of_the_loop.py")
+LOOP = (T + "test_law_of_the_loop.py", T + "test_cache.py")
+NETWORK = (T + "test_cache.py", T + "test_model.py", T + "test_head.py")
+
+FAULTS = (
+    Fault(
+        "rejection loop tries siblings in reverse",
+        "eagle_min.verify",
+        "its ratio is exactly 1\n        for child in below[node]:",
+        "its ratio is exactly 1\n        for child in reversed(below[node]):",
+        LAWS,
+        "another visiting order: for fixed children every order has the target's law",
+        neutral=True,
+    ),
+    Fault(
+        "rejection loop instead of match walk",
+        "eagle_min.verify",
+        "return match_walk(tree, law_at, dice, position)",
+        "return rejection_walk(tree, law_at, dice, position, cycle)",
+        (
+            T + "test_verify.py::test_match_walk_emits_the_target_law_for_any_tree",
+            T + "test_verify.py::test_two_cycles_in_a_row_keep_the_law_under_every_rule",
+            T + "test_verify.py::test_a_child_is_accepted_with_the_target_mass_of_the_child_set",
+            T + "test_law_of_the_loop.py",
+            T + "test_cache.py",
+        ),
+        "EAGLE-2's published loop: one law, another text for a seed",
+        neutral=True,
+    ),
+    Fault(
+        "residual as p without the overlap",
+        "eagle_min.verify",
+        "residual = np.maximum(p - q, 0)",
+        "residual = p - np.minimum(p, q)",
+        LAWS,
+        "algebra",
+        neutral=True,
+    ),
+    Fault(
+        "draft tree numbered depth first",
+        "eagle_min.decode",
+        "        places = [start",
+        "        order = sorted(range(len(tree)), key=lambda node: path_to(tree.parents, node))\n"
+        "        number = {-1: -1, **{old: new for new, old in enumerate(order)}}\n"
+        "        tree = DraftTree(\n"
+        "            tuple(tree.tokens[old] for old in order),\n"
+        "            tuple(number[tree.parents[old]] for old in order),\n"
+        "            tuple(tree.log_confidence[old] for old in order),\n"
+        "            {number[old]: law for old, law in tree.child_laws.items()},\n"
+        "        )\n"
+        "        places = [start",
+        LOOP,
+        "another valid numbering: parents before children, siblings in the order of drawing",
+        neutral=True,
+    ),
+    Fault(
+        "all laws computed before the walk",
+        "eagle_min.decode",
+        "lambda node: law(rows[node], sampling)",
+        "[law(row, sampling) for row in rows].__getitem__",
+        LOOP,
+        "eager instead of lazy",
+        neutral=True,
+    ),
+    Fault(
+        "cache by copy instead of in place",
+        "eagle_min.cache",
+        "self.rows[:, :, :, start:end] = self.rows[:, :, :, index]",
+        "chosen = self.rows[:, :, :, index]\n"
+        "            self.rows = self.rows.clone()\n"
+        "            self.rows[:, :, :, start:end] = chosen",
+        LOOP,
+        "copy instead of in place",
+        neutral=True,
+    ),
+    Fault(
+        "cache moves rows that are in place already",
+        "eagle_min.cache",
+        "if list(rows) != list(range(len(rows))):",
+        "if rows:",
+        LOOP,
+        "without the short cut",
+        neutral=True,
+    ),
+    Fault(
+        "mask by walking up from each node",
+        "eagle_min.tree",
+        "mask[node] |= mask[parents[node]]",
+        "mask[node, path_to(parents, node)] = True",
+        (T + "test_tree.py", *LOOP),
+        "another algorithm",
+        neutral=True,
+    ),
+    Fault(
+        "filters sort with Python",
+        "eagle_min.sampling",
+        'np.argsort(-weights, kind="stable")[:top_k]',
+        "np.array(sorted(range(weights.size), key=lambda token: (-weights[token], token)))[:top_k]",
+        (T + "test_sampling.py", T + "test_law_of_the_loop.py"),
+        "another stable sort",
+        neutral=True,
+    ),
+    Fault(
+        "best children by a full sort",
+        "eagle_min.grow",
+        "    order = np.lexsort((-value, row))  #",
+        "    order = np.array(sorted(range(len(value)), key=lambda n: (row[n], -value[n], token[n])), dtype=int)  #",
+        (T + "test_grow.py", *LOOP),
+        "another stable sort",
+        neutral=True,
+    ),
+    Fault(
+        "causal mask always written out",
+        "eagle_min.model",
+        "if cache is None or cache.length == 0 or num_new == 1:",
+        "if cache is None:",
+        NETWORK,
+        "the mask the attention operator would imply",
+        neutral=True,
+    ),
+    Fault(
+        "head's cache has more room",
+        "eagle_min.head",
+        "capacity = self.target.context + num_spare",
+        "capacity = self.target.context + 2 * num_spare",
+        NETWORK,
+        "room that is never used",
+        neutral=True,
+    ),
+    Fault(
+        "learner merges with another loop",
+        "eagle_min.tokenizer",
+        MERGE,
+        "    place = 0\n"
+        "    while place < len(ids):\n"
+        "        found = tuple(ids[place : place + 2]) == pair\n"
+        "        merged.append(new_id if found else ids[place])\n"
+        "        place += 1 + found\n"
+        "    return merged",
+        (T + "test_tokenizer.py",),
+        "another loop",
+        neutral=True,
+    ),
+    Fault(
+        "rerank orders ties of a level the other way",
+        "eagle_min.grow",
+        "[*kept, *range(first, len(sapling))]",
+        "[*kept, *range(len(sapling) - 1, first - 1, -1)]",
+        LOOP,
+        "another valid tie order: parents still come before their children",
+        neutral=True,
+    ),
+    Fault(
+        "rerank looks at candidates that come too late",
+        "eagle_min.grow",
+        "value > floor:",
+        "value >= floor:",
+        (T + "test_grow.py",),
+        "without the short cut",
+        neutral=True,
+    ),
+    Fault(
+        "rotation by swapping halves",
+        "eagle_min.model",
+        "rotated.roll(self.head_dim // 2, -1)",
+        "torch.cat(rotated.chunk(2, -1)[::-1], -1)",
+        NETWORK,
+        "how Llama's code writes it",
+        neutral=True,
+    ),
+    Fault(
+        "cumulated weights are counted through",
+        "eagle_min.dice",
+        'np.searchsorted(cumulated, point, side="right")',
+        "np.count_nonzero(cumulated <= point)",
+        (T + "test_dice.py",),
+        "linear instead of binary search",
+        neutral=True,
+    ),
+)

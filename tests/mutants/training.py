@@ -1,0 +1,75 @@
+"""Faults in training a head: what is paired, what is wanted, what a step sees, and what must not change."""
+
+from .fault import Fault
+
+MODULE = "eagle_min.train.head"
+LOSS = "tests/test_head_training.py::test_the_loss_compares_each_guess_with_the_next_feature_and_its_law"
+STEPS = "tests/test_head.py::test_a_training_time_step_equals_a_chain_drafted_from_each_row"
+FROZEN = "tests/test_head.py::test_training_a_head_changes_the_head_and_nothing_of_the_target"
+
+FAULTS = (
+    Fault(
+        "training pairs a feature with its own token",
+        MODULE,
+        "target.embed(windows[:, 1:])",
+        "target.embed(windows[:, :-1])",
+        LOSS,
+        "EAGLE's central point; argued over in vllm-project/vllm PR #6830",
+    ),
+    Fault(
+        "wanted feature is the one given",
+        MODULE,
+        "wanted = slice(1 + step, 1 + step + num_rows)",
+        "wanted = slice(step, step + num_rows)",
+        LOSS,
+        "beginner: the loss falls at once to nothing",
+    ),
+    Fault(
+        "later steps keep the first step's tokens",
+        MODULE,
+        "embedded[:, step : step + num_rows]",
+        "embedded[:, :num_rows]",
+        STEPS,
+        "sgl-project/SpecForge PR #244",
+    ),
+    Fault(
+        "later steps keep the first step's positions",
+        MODULE,
+        "torch.arange(step, step + num_rows)",
+        "torch.arange(num_rows)",
+        STEPS,
+        "SafeAILab/EAGLE PR #299, sgl-project/SpecForge PR #245: missing shift of positions",
+    ),
+    Fault(
+        "later steps see the future",
+        MODULE,
+        "dtype=torch.bool, device=q.device).triu(1)",
+        "dtype=torch.bool, device=q.device).triu(2)",
+        STEPS,
+        "SafeAILab/EAGLE PR #299: unneeded shift of the mask",
+    ),
+    Fault(
+        "later steps read the true values again",
+        MODULE,
+        "mixed = mixed + weights[..., q.shape[-2] + i, None] * own_v",
+        "mixed = mixed + weights[..., q.shape[-2] + i, None] * true_v",
+        STEPS,
+        "SafeAILab/EAGLE PR #299 family",
+    ),
+    Fault(
+        "soft targets are the guesses' own law",
+        MODULE,
+        "laws[:, wanted].flatten(0, 1)",
+        "target.lm_head(guesses).softmax(dim=-1).flatten(0, 1)",
+        LOSS,
+        "beginner: the loss is an entropy",
+    ),
+    Fault(
+        "target is trained along",
+        MODULE,
+        "    target.requires_grad_(False)\n",
+        "    target.requires_grad_(True)\n",
+        FROZEN,
+        "common: LM head or embedding in the graph of the draft's loss",
+    ),
+)

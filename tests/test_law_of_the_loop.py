@@ -1,0 +1,150 @@
+"""The whole loop is exact: the joint law of its output is the target's, in fractions, with `==`.
+
+Every sequence of dice answers is visited, over several cycles, with the stopping rule in play. The
+wanted law is a product of conditionals, written here and in `oracles.py` without the package.
+"""
+
+import random
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, note
+from loops import KINDS, Loop, loops, random_loop
+from oracles import filtered_law, token_path
+from strategies import fewer
+
+import eagle_min.decode
+from eagle_min import generate
+from eagle_min.dice import SeededDice
+from eagle_min.exactness.law import law
+from eagle_min.verify import rejection_walk
+
+CONTEXT_KINDS = [kind for kind in KINDS if kind != "static_sampled"]
+
+
+def conditional(loop: Loop, history: tuple[int, ...]) -> list[Fraction]:
+    """The law of the token after `history`: power of the weights, top-k, top-p; or the first maximum."""
+    weights = list(loop.world.target.weights(history))
+    if loop.sampling.temperature == 0:
+        return [Fraction(token == weights.index(max(weights))) for token in range(len(weights))]
+    powers = [weight ** round(1 / loop.sampling.temperature) for weight in weights]
+    return filtered_law(powers, loop.sampling.top_k, loop.sampling.top_p)
+
+
+def wanted_law(loop: Loop) -> dict[tuple, Fraction]:
+    """(tokens, reason) -> probability: one token after another until one of the three ends."""
+    prompt, result = loop.world.history, {}
+
+    def go_on(tokens: tuple[int, ...], probability: Fraction) -> None:
+        if tokens and tokens[-1] in loop.stop:
+            result[tokens, "stop"] = probability
+        elif len(tokens) == loop.max_new_tokens:
+            result[tokens, "length"] = probability
+        elif len(prompt) + len(tokens) == loop.context:
+            result[tokens, "context"] = probability
+        else:
+            for token, share in enumerate(conditional(loop, prompt + tokens)):
+                if share:
+                    go_on((*tokens, token), probability * share)
+
+    go_on((), Fraction(1))
+    return result
+
+
+def loop_law(loop: Loop, drafter=None) -> dict[tuple, Fraction]:
+    """The same through `generate` under dice that visit every outcome."""
+
+    def program(dice) -> tuple:
+        result = generate(loop.target(), loop.world.history, drafter, dice=dice, **loop.options())
+        return tuple(result.tokens), result.finish_reason
+
+    return law(program)
+
+
+def assert_exact(loop: Loop) -> None:
+    note(str(loop))
+    got, wanted = loop_law(loop, loop.drafter()), wanted_law(loop)
+    assert all(isinstance(probability, Fraction) for probability in got.values())
+    assert got == wanted
+
+
+@given(loops(kinds=["chain"], vocab_size=4, most_new=4))
+def test_plain_decoding_has_the_target_law(loop):
+    assert loop_law(loop) == wanted_law(loop)
+
+
+@pytest.mark.parametrize("kind", CONTEXT_KINDS)
+def test_loop_over_trees_of_the_context_has_the_target_law(kind):
+    @fewer(1)
+    @given(loops(kinds=[kind]))
+    def check(loop):
+        assert_exact(loop)
+
+    check()
+
+
+@fewer(2)
+@given(loops(kinds=CONTEXT_KINDS, vocab_size=4, most_new=4))
+def test_loop_has_the_target_law_over_four_tokens(loop):
+    assert_exact(loop)
+
+
+@given(loops(kinds=["static_sampled"], most_new=3, max_nodes=4))
+def test_loop_over_sampled_children_has_the_target_law(loop):
+    assert_exact(loop)
+
+
+@fewer(2)
+@given(loops(kinds=CONTEXT_KINDS, most_new=4))
+def test_loop_with_the_published_rejection_loop_has_the_target_law(loop):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(eagle_min.decode, "verify", rejection_walk)
+        assert_exact(loop)
+
+
+def hard_parts(loop: Loop) -> set[str]:
+    """What one world puts the loop through, in a few of the outcomes of its dice."""
+    found, drafter = set(), loop.drafter()
+    for seed in range(5):
+        result = generate(loop.target(), loop.world.history, drafter, dice=SeededDice(seed), **loop.options())
+        drafted = [cycle for cycle in result.cycles if cycle.tree is not None]
+        facts = {
+            "two cycles with a tree": len(drafted) >= 2,
+            "an accepted token": any(cycle.num_accepted for cycle in drafted),
+            "an accepted run cut short": any(len(cycle.tokens) < len(cycle.path) for cycle in drafted),
+        }
+        found |= {name for name, true in facts.items() if true}
+    for history, tree in drafter.seen:
+        for node in range(len(tree)):
+            found |= hard_parts_of_a_node(loop, history, tree, node)
+    return found
+
+
+def hard_parts_of_a_node(loop: Loop, history: tuple[int, ...], tree, node: int) -> set[str]:
+    """How the laws of target and draft meet at one inner node."""
+    proposed = [tree.tokens[child] for child in range(1, len(tree)) if tree.parents[child] == node]
+    if not proposed:
+        return set()
+    context = history + token_path(tree.tokens, tree.parents, node)
+    p, q = conditional(loop, context), loop.world.draft.weights(context)
+    left = [token for token, share in enumerate(p) if share and token not in proposed]
+    facts = {
+        "a residual of two tokens or more": len(left) >= 2,
+        "two rejections in a row": len(proposed) >= 2 and len(left) >= 1,
+        "a proposed token the target never takes": any(not p[token] for token in proposed),
+        "a wanted token the draft never gives": any(share and not q[token] for token, share in enumerate(p)),
+    }
+    return {name for name, true in facts.items() if true}
+
+
+def test_generator_reaches_the_hard_worlds():
+    """At least 30 % of worlds have each hard part; the shares are printed."""
+    num_worlds = 100
+    worlds = [random_loop(random.Random(seed), CONTEXT_KINDS, 4, most_new=4, max_nodes=6) for seed in range(num_worlds)]
+    counts = Counter(part for world in worlds for part in hard_parts(world))
+    for part, count in sorted(counts.items()):
+        print(f"{count / num_worlds:.0%} of worlds have {part}")
+    assert len(counts) == 7
+    least = {"an accepted run cut short": 0.03}  # only a stop token does it
+    assert all(count / num_worlds >= least.get(part, 0.3) for part, count in counts.items())
