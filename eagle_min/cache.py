@@ -3,7 +3,7 @@
 Row t belongs to position t as long as only whole sequences are in it. A draft tree is
 appended as rows too; afterwards `keep` moves the accepted path to the front of them and
 forgets the rest, which is right because a node's rotary position is its depth, and so equals
-the place its row ends up in (EAGLE's KV compaction). Read next: `model.py`.
+the place its row ends up in (EAGLE's KV compaction). Read next: `tokenizer.py`.
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ A model is two files: `NAME.pt`, its weights in bfloat16, and `NAME.json`, its c
 is, how it was trained, how well it does, and the sha256 of the weights. Weights are checked
 against the card before they are used; a head is also checked against the target it was
 trained for. A set of models is a folder: `target`, heads, `tokenizer.ranks`.
-Read next: `__main__.py`.
+Read next: `exactness/law.py`.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
 def save_model(model: nn.Module, folder: Path, name: str, card: dict) -> str:
     """Write `name.pt` and `name.json`; the card is completed with config and sha256, which is returned."""
     buffer = io.BytesIO()
-    torch.save({key: value.bfloat16() for key, value in model.state_dict().items()}, buffer)
+    torch.save({key: value.bfloat16().cpu() for key, value in model.state_dict().items()}, buffer)
     digest = hashlib.sha256(buffer.getvalue()).hexdigest()
     card = {"name": name, "config": asdict(model.config), "sha256": digest, **card}
     write_atomically(folder / f"{name}.pt", lambda file: file.write(buffer.getvalue()))
@@ -141,8 +141,11 @@ class ModelSet:
 
 def load(name: str = "tiny", device: str = "cpu") -> ModelSet:
     """The shipped set `name`, or the set in a folder of that name, on `device`."""
-    folder = SHIPPED / name if (SHIPPED / name).is_dir() else Path(name)
+    folder = SHIPPED / name if (SHIPPED / name / "target.json").exists() else Path(name)
     if not folder.is_dir():
-        shipped = sorted(path.name for path in SHIPPED.iterdir() if path.is_dir()) if SHIPPED.is_dir() else []
+        shipped = sorted(card.parent.name for card in SHIPPED.glob("*/target.json"))
         raise FileNotFoundError(f"no models {name!r}: neither shipped ({', '.join(shipped)}) nor a folder")
-    return ModelSet(load_target(folder).to(device), load_tokenizer(folder / "tokenizer.ranks"), folder)
+    target, tokenizer = load_target(folder), load_tokenizer(folder / "tokenizer.ranks")
+    if read_card(folder, "target").get("tokenizer_sha256") != tokenizer.sha256:
+        raise ValueError(f"the target in {folder} was trained with another vocabulary than tokenizer.ranks there")
+    return ModelSet(target.to(device), tokenizer, folder)

@@ -1,7 +1,7 @@
 """Every decision that shapes a model, a tree or a sampler, one frozen field each.
 
 A config checks itself when it is made, so that a bad value is refused where it enters
-and nowhere else. Read next: `tree.py`.
+and nowhere else. Read next: `sampling.py`.
 """
 
 import math
@@ -29,7 +29,10 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name in ("vocab_size", "width", "num_layers", "num_heads", "hidden", "context"):
-            require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+            value = getattr(self, name)
+            require(isinstance(value, int) and value >= 1, name, value, "an integer of at least 1")
+        for name in ("rope_base", "norm_eps"):
+            require(0 < getattr(self, name) < math.inf, name, getattr(self, name), "above 0 and finite")
         even = self.width % (2 * self.num_heads) == 0
         require(even, "width", self.width, f"a multiple of 2 x num_heads ({2 * self.num_heads})")
 

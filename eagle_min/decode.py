@@ -19,7 +19,7 @@ from .config import SamplingConfig, require
 from .dice import Dice, SeededDice, target_draw
 from .sampling import law
 from .tree import DraftTree, ancestor_mask, depths, root_only
-from .verify import verify
+from .verify import LawAt, verify
 
 
 class TargetSession(Protocol):
@@ -113,6 +113,22 @@ class Ending:
         return taken
 
 
+def check_proposal(tree: DraftTree, root: int, depth: int, num_nodes: int, vocab_size: int) -> None:
+    """ValueError unless the tree is one, starts at the root and fits: a faulty drafter may cost speed,
+    and nothing else."""
+    tree.check_invariants()
+    require(tree.tokens[0] == root, "root of the draft tree", tree.tokens[0], f"the last token chosen, {root}")
+    require(max(tree.tokens) < vocab_size, "tokens of the draft tree", max(tree.tokens), f"below {vocab_size}")
+    require(len(tree) <= num_nodes, "nodes of the draft tree", len(tree), f"at most {num_nodes}")
+    deepest = max(depths(tree.parents))
+    require(deepest <= depth, "depth of the draft tree", deepest, f"at most {depth}")
+
+
+def laws_of(rows: np.ndarray, sampling: SamplingConfig) -> LawAt:
+    """The law after a node, computed when it is asked for: few nodes of a tree are visited."""
+    return lambda node: law(rows[node], sampling)
+
+
 def plain_cycles(
     target: Target, prompt_ids: Sequence[int], ending: Ending, sampling: SamplingConfig, dice: Dice
 ) -> Iterator[Cycle]:
@@ -143,15 +159,17 @@ def speculative_cycles(
         if depth:
             drafter.learn(following, features)
             tree = drafter.propose(root, depth, dice, number, sampling)
+            check_proposal(tree, root, depth, drafter.num_nodes, target.vocab_size)
         else:
             tree = root_only(root)
         places = [start + level for level in depths(tree.parents)]
         features, rows = session.read(tree.tokens, places, ancestor_mask(tree.parents))
-        path, bonus = verify(tree, lambda node: law(rows[node], sampling), dice, start + 1, number)
+        path, bonus = verify(tree, laws_of(rows, sampling), dice, start + 1, number)
         session.keep(start, path)
         features, following = features[path], [*(tree.tokens[node] for node in path[1:]), bonus]
         committed = ending.take(following)
-        yield Cycle(committed, min(len(path) - 1, len(committed)), tree, tuple(path), ending.reason)
+        num_accepted = min(len(path) - 1, len(committed))
+        yield Cycle(committed, num_accepted, tree, tuple(path[: num_accepted + 1]), ending.reason)
         root, number = bonus, number + 1
 
 
@@ -181,9 +199,9 @@ def stream(
     require(not outside, "token ids of the prompt", outside[:1], f"between 0 and {target.vocab_size - 1}")
     sampling = SamplingConfig(temperature, top_k, top_p)
     ending = Ending(len(prompt_ids), max_new_tokens, target.context, stop)
+    dice = SeededDice(seed) if dice is None else dice
     if ending.reason is not None:  # no room for a single token: nothing is called
         return iter([Cycle((), 0, None, (), ending.reason)])
-    dice = SeededDice(seed) if dice is None else dice
     if drafter is None:
         return plain_cycles(target, prompt_ids, ending, sampling, dice)
     return speculative_cycles(target, prompt_ids, drafter, ending, sampling, dice)

@@ -2,12 +2,12 @@
 
 A grower asks `expand` for the draft's log-probabilities below some nodes, one call a head
 pass, and decides which children to keep. Confidence is the untempered draft probability
-(EAGLE-2 2406.16858 section 4: it tracks acceptance almost on a line), and the value of a node
+(EAGLE-2 2406.16858 section 3.2: it tracks acceptance), and the value of a node
 is the sum of its log along the path. All growers but `static_sampled` make a tree that is a
 function of the context, at every temperature. No network here.
 
 Shapes: N nodes, V vocabulary. `depth` is the room: the longest draft allowed now, 0 or more.
-Deliberately left out: trees tuned to data offline (Sequoia 2402.12374). Read next: `verify.py`.
+Deliberately left out: trees tuned to data offline (Sequoia 2402.12374). Read next: `cache.py`.
 """
 
 import math

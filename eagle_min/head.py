@@ -115,7 +115,7 @@ class Expansion:
         The root needs no pass: the last true row is (feature before the root, root).
         """
         if list(nodes) == [0]:
-            guesses = self.guesses
+            guesses = self.guesses[:1]
         else:
             guesses = self._run([tokens[n] for n in nodes], [parents[n] for n in nodes], nodes)
         return self.target.lm_head(guesses).log_softmax(dim=-1).numpy(force=True)

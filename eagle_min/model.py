@@ -22,15 +22,14 @@ from torch import Tensor, nn
 from .cache import KVCache
 from .config import ModelConfig
 
-
 Rotary = tuple[Tensor, Tensor]  # cosines and signed sines
 
 
 def rotary_table(config: ModelConfig) -> Rotary:
     """Cosines and signed sines of every position, each (context, 1, D/H), float64 inside.
 
-    The half-rotation layout pairs channel i with channel i + half (Su et al. 2104.09864 as
-    Llama stores it): x * cos + roll(x, half) * sin, the sign of the rotation folded into sin.
+    The half-rotation layout pairs channel i with channel i + half (Su et al. 2104.09864, laid out
+    as `transformers` does): x * cos + roll(x, half) * sin, the sign of the rotation folded into sin.
     """
     half = config.head_dim // 2
     frequencies = config.rope_base ** (-torch.arange(half, dtype=torch.float64) / half)
@@ -168,8 +167,8 @@ class GPT(nn.Module):
 class Session:
     """One sequence being read: the model, and the cache of what it has read so far.
 
-    The decoding loop knows a target by `start` and by this interface alone, which a table of
-    probabilities can offer too.
+    The decoding loop knows a target by `start`, its sizes and this interface alone, which a table
+    of probabilities can offer too.
     """
 
     def __init__(self, model: GPT, cache: KVCache) -> None:

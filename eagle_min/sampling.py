@@ -8,7 +8,7 @@ A row of floats holds logits, and its law is float64. A row of objects holds non
 `fractions.Fraction` weights, and its law is exact: tests compare such laws with `==`.
 
 Shapes: V vocabulary; a law is (V,), non-negative, with sum one.
-Deliberately left out: penalties, min-p, logit bias. Read next: `dice.py`.
+Deliberately left out: penalties, min-p, logit bias. Read next: `tree.py`.
 """
 
 import math

@@ -10,6 +10,7 @@ Read next: `model.py`.
 """
 
 import base64
+import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -38,6 +39,11 @@ class Tokenizer:
     @property
     def vocab_size(self) -> int:
         return self.end_id + 1
+
+    @property
+    def sha256(self) -> str:
+        """Of the vocabulary in its order: models trained with another one do not fit."""
+        return hashlib.sha256(b"".join(len(piece).to_bytes(4, "big") + piece for piece in self.vocabulary)).hexdigest()
 
     def encode(self, text: str) -> list[int]:
         """Token ids of `text`; END spelled out in it is plain text."""

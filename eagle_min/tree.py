@@ -4,11 +4,11 @@ A cycle drafts a tree of tokens below the root, the last token already chosen. T
 reads all nodes in one pass. For that it needs two things, both pure functions of `parents`:
 the position of a node is its depth below the root, and a node sees itself and its ancestors
 (*all* of them, not just parent and grandparent), besides the cached text
-(EAGLE-1 2401.15077 section 4.2, EAGLE-2 2406.16858 section 4).
+(EAGLE-1 2401.15077 section 3.3, EAGLE-2 2406.16858 section 4).
 
 Shapes: N tree nodes, root included; V vocabulary.
 Deliberately left out: padding and leaf tables, which a batched implementation would need.
-Read next: `sampling.py`.
+Read next: `dice.py`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -10,8 +10,8 @@ exactly the law `law_at(node)`, so the text has the target's law.
 * `recursive_rejection`: children were sampled (EAGLE-1 above temperature 0, draft models).
 
 All arithmetic runs unchanged on float64 and on `fractions.Fraction` arrays. Temperature 0 is
-the same code with a one-hot law. Deliberately left out: rules with a higher acceptance (block
-and traversal verification), see `exactness/`. Read next: `decode.py`.
+the same code with a one-hot law. Deliberately left out: rules with a higher acceptance for sampled
+children (block verification 2403.10444, traversal verification 2505.12398). Read next: `grow.py`.
 """
 
 from collections.abc import Callable

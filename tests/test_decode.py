@@ -6,7 +6,7 @@ The stopping rule has an oracle of its own: a long plain text without limits, cu
 import math
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from loops import KINDS, TableDrafter, TableTarget, adversarial, loops, random_table
 from networks import CONFIG, random_drafter, random_target
@@ -178,7 +178,9 @@ def test_an_always_wrong_drafter_costs_no_call_and_no_token(longest, length):
     assert all(cycle.num_accepted == 0 for cycle in result.cycles)
 
 
-@given(st.integers(1, 6), st.integers(1, 9), st.integers(0, 3))
+@given(st.integers(1, 6), st.integers(1, 9), st.integers(0, 7))
+@example(6, 9, 7)  # no stop token: the last run is too long
+@example(5, 3, 0)  # the stop token is drafted, and comes after the limit
 def test_a_draft_longer_than_needed_is_cut(longest, length, stop):
     """The drafter goes beyond max_new_tokens, though it was told the room."""
     drafter = Chain(lambda text: (text[-1] + 1) % 4, longest, obedient=False)

@@ -113,6 +113,12 @@ def test_seeds_outside_64_bits_are_refused(seed):
         SeededDice(seed)
 
 
+def test_a_coin_is_finer_than_two_to_the_minus_thirty():
+    """A coin of few bits accepts small probabilities as often as its smallest step: 1 in 256 with eight bits."""
+    dice = SeededDice(1)
+    assert not any(dice.accept(2.0**-30, coin(0, n)) for n in range(2000))
+
+
 def test_frequencies_lie_within_five_sigma():
     """The one statistical check: seeded, so it fails always or never.
 

@@ -73,6 +73,8 @@ def test_fewer_tokens_are_taken_from_all_over_the_text() -> None:
     documents = [("a", "abcdefgh" * 15)]  # 121 tokens to score: 1 to 12 in the first window, 121 in the last
     wanted = slow_bits(documents, window_of, [*range(1, 13), 121]) / 12  # the last is END, no byte
     assert bits_per_byte(small_target(), documents, BYTES, max_tokens=CONTEXT) == pytest.approx(wanted, rel=1e-5)
+    first = slow_bits(documents, window_of, range(1, 13)) / 12  # bytes are those of the scored tokens
+    assert bits_per_byte(small_target(), documents, BYTES, max_tokens=1) == pytest.approx(first, rel=1e-5)
     everything = slow_bits(documents, window_of) / 120
     assert bits_per_byte(small_target(), documents, BYTES, max_tokens=10**6) == pytest.approx(everything, rel=1e-5)
 

@@ -1,6 +1,7 @@
 """Growing: which nodes each rule keeps, and how often it asks the drafter."""
 
 import math
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -83,8 +84,7 @@ def test_without_room_there_is_the_root_alone_and_no_call(model, config):
     assert draft.widths == []
 
 
-@given(MODELS, tree_configs(), ROOM)
-def test_rerank_keeps_the_best_and_stays_connected(model, config, depth):
+def assert_the_best_are_kept(model: TableModel, config: TreeConfig, depth: int) -> None:
     draft = Draft(model)
     tree = confidence(ROOT, draft, config, depth)
     room = min(depth, config.depth)
@@ -94,6 +94,20 @@ def test_rerank_keeps_the_best_and_stays_connected(model, config, depth):
     assert len(kept) == min(config.num_nodes - 1, len(pool))
     assert all(path[:-1] in kept or len(path) == 1 for path in kept)
     assert len(draft.widths) <= room and all(width <= config.top_k for width in draft.widths)
+
+
+@given(MODELS, tree_configs(), ROOM)
+def test_rerank_keeps_the_best_and_stays_connected(model, config, depth):
+    assert_the_best_are_kept(model, config, depth)
+
+
+@given(st.integers(0, 2**32))
+def test_rerank_keeps_the_best_where_places_are_few(seed):
+    """Many unlike candidates. Drawn from one seed: left to itself Hypothesis tries simple tables first."""
+    rng = random.Random(seed)
+    rows = tuple(tuple(rng.choices(range(1, 10), k=5)) for _ in range(7))
+    config = TreeConfig(num_nodes=rng.randint(3, 16), depth=rng.randint(2, 5), top_k=rng.randint(2, 4))
+    assert_the_best_are_kept(TableModel(rows), config, 5)
 
 
 @given(MODELS, st.integers(2, 12), st.integers(1, 4), ROOM)
@@ -174,7 +188,13 @@ def test_ranks_that_a_small_vocabulary_cannot_fill_are_left_out():
     assert rank_paths(short.parents) == ["", "0", "00", "000", "0000", "00000"]
 
 
-@given(MODELS, tree_configs(), ROOM, sampling_configs(2), st.integers(0, 99))
+@given(MODELS, tree_configs(), ROOM)
+def test_at_temperature_zero_nothing_is_drawn_and_the_tree_is_the_static_one(model, config, depth):
+    greedy = static_sampled(ROOT, Draft(model), config, depth, None, 0, SamplingConfig(0.0))  # None: no dice to ask
+    assert greedy == static(ROOT, Draft(model), config, depth) and not greedy.child_laws
+
+
+@given(MODELS, tree_configs(), ROOM, sampling_configs(2, greedy=False), st.integers(0, 99))
 def test_sampled_children_come_with_the_law_they_were_drawn_from(model, config, depth, filters, seed):
     tree = static_sampled(ROOT, Draft(model), config, depth, SeededDice(seed), 3, filters)
     tree.check_invariants()

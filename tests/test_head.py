@@ -28,7 +28,7 @@ from eagle_min import stream
 from eagle_min.config import SamplingConfig
 from eagle_min.dice import SeededDice
 from eagle_min.head import Expansion
-from eagle_min.train.batches import BATCH_TOKENS
+from eagle_min.tokenizer import Tokenizer
 from eagle_min.train.head import RECIPES, new_head, train_head, unroll
 from eagle_min.train.loop import TrainConfig
 from eagle_min.train.target import new_target
@@ -205,6 +205,17 @@ def test_a_training_time_step_equals_a_chain_drafted_from_each_row(seed, text, n
             features = np.concatenate([features, guess[None]])
 
 
+@given(seeds, texts, texts)
+def test_a_new_sequence_starts_from_nothing(seed, first, second):
+    used, fresh = taught_drafter(seed, first), taught_drafter(seed, second)
+    features, _ = random_target(seed).start().read(second[:-1], list(range(len(second) - 1)))
+    used.start(second[:1])
+    used.learn(second[1:], features)
+    assert used.cache.length == fresh.cache.length
+    trees = [drafter.propose(second[-1], 3, SeededDice(seed), 0, SamplingConfig(1.0)) for drafter in (used, fresh)]
+    assert trees[0] == trees[1]
+
+
 def snapshot(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in module.state_dict().items()}
 
@@ -218,8 +229,8 @@ def test_training_a_head_changes_the_head_and_nothing_of_the_target(recipe, tmp_
     target = new_target(CONFIG, seed=1)
     target.requires_grad_(True)  # freezing is the training's own business
     before, first = snapshot(target), snapshot(new_head(target, seed=0))
-    config = TrainConfig(tokens=3 * BATCH_TOKENS, seq_len=16)
-    head, _ = train_head(target, RECIPES[recipe], config, None, tmp_path)
+    config = TrainConfig(tokens=3 * 512, batch_tokens=512, seq_len=16)
+    head, _ = train_head(target, "0" * 64, RECIPES[recipe], config, Tokenizer([bytes([b]) for b in range(256)]), tmp_path)
     assert all(torch.equal(value, before[name]) for name, value in target.state_dict().items())
     assert all(param.grad is None for param in target.parameters())
     changed = {name for name, value in head.state_dict().items() if not torch.equal(value, first[name])}

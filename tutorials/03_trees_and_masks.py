@@ -13,7 +13,7 @@ import itertools
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # find the package from any directory
@@ -158,7 +158,8 @@ candidates = expand_loudly(0, table_expand, config, words.__getitem__)
 # child's value is at most its parent's, because a log-probability is at most 0. So a parent ranks before its child,
 # **except on a tie**: "." has confidence 1 below "self", and both have the value log 0.5. A stable sort over
 # candidates that are listed level by level puts the parent first. If ties fall the other way, a child can be kept
-# whose parent is gone, and no path leads to it. Ties are not rare: in 16-bit floats a confidence of 0.998 gives one.
+# whose parent is gone, and no path leads to it. Ties are not rare: in 16-bit floats a child of confidence 0.998 below
+# a path of value -5 has its parent's value, rounded.
 
 
 # %%
@@ -169,12 +170,13 @@ def rerank(candidates: DraftTree, num_nodes: int, stable: bool = True) -> DraftT
     return select(candidates, [0, *sorted(order[: num_nodes - 1])])
 
 
-def picture(tree: DraftTree) -> str:
-    return draw(tree, lambda node: f"{words[tree.tokens[node]]}  {math.exp(tree.log_confidence[node]):.3f}")
+def picture(tree: DraftTree, name: Callable[[int], str], accepted: Collection[int] = ()) -> str:
+    """One node a line: its token, and the draft's confidence in the path to it."""
+    return draw(tree, lambda node: f"{name(tree.tokens[node])}  {math.exp(tree.log_confidence[node]):.3f}", accepted)
 
 
 dynamic = rerank(candidates, config.num_nodes)
-print(f"\nthe {config.num_nodes} nodes that rerank keeps\n{picture(dynamic)}")
+print(f"\nthe {config.num_nodes} nodes that rerank keeps\n{picture(dynamic, words.__getitem__)}")
 orphans = []
 for num_nodes in range(2, config.num_nodes + 1):
     try:
@@ -203,15 +205,17 @@ def expected_accepted(tree: DraftTree) -> float:
 
 
 by_ratio = ratio(0, table_expand, config, config.depth)
-print(f"\nratio rule, {len(by_ratio)} nodes\n{picture(by_ratio)}")
-print(f"\nexpected accepted tokens: EAGLE-2 {expected_accepted(dynamic):.3f}, ratio rule {expected_accepted(by_ratio):.3f}")
+print(f"\nratio rule, {len(by_ratio)} nodes\n{picture(by_ratio, words.__getitem__)}")
+print("\nexpected accepted tokens")
+print(f"EAGLE-2 {expected_accepted(dynamic):.3f}, ratio rule {expected_accepted(by_ratio):.3f}, 8 nodes each")
 
 best, num_trees = 0.0, 0
 for chosen in itertools.combinations(range(1, len(candidates)), 5):
     if all(candidates.parents[node] in (0, *chosen) for node in chosen):
         num_trees += 1
         best = max(best, sum(math.exp(candidates.log_confidence[node]) for node in chosen))
-print(f"all {num_trees} trees of 6 nodes: the best sum is {best:.3f}, rerank's {expected_accepted(rerank(candidates, 6)):.3f}")
+reranked = expected_accepted(rerank(candidates, 6))
+print(f"all {num_trees} trees of 6 nodes: the best sum is {best:.3f}, rerank's is {reranked:.3f}")
 
 # %% [markdown]
 # ## The shipped head
@@ -236,7 +240,7 @@ def head_expand() -> Expansion:
 
 small = TreeConfig(num_nodes=8, depth=3, top_k=3)
 from_head = rerank(expand_loudly(root, head_expand(), small, show), small.num_nodes)
-print("\n" + draw(from_head, lambda node: f"{show(from_head.tokens[node])}  {math.exp(from_head.log_confidence[node]):.3f}"))
+print("\n" + picture(from_head, show))
 
 # %% [markdown]
 # And a real cycle: the tree of 24 nodes, with the path that the target accepted marked by full dots. We show the
@@ -245,9 +249,8 @@ print("\n" + draw(from_head, lambda node: f"{show(from_head.tokens[node])}  {mat
 # %%
 generation = eagle_min.generate(target, prompt, models.drafter("eagle2"), max_new_tokens=40)
 cycle = max(generation.cycles[1:], key=lambda cycle: cycle.num_accepted)
-nodes = cycle.tree
-print(f"\n{cycle.num_accepted} accepted, then the bonus token {show(cycle.tokens[-1])}; tau of the text {generation.tau:.2f}")
-print(draw(nodes, lambda node: f"{show(nodes.tokens[node])}  {math.exp(nodes.log_confidence[node]):.2f}", cycle.path))
+print(f"\n{cycle.num_accepted} accepted, bonus token {show(cycle.tokens[-1])}; tau of the text {generation.tau:.2f}")
+print(picture(cycle.tree, show, cycle.path))
 
 # %% [markdown]
 # ## What must hold
@@ -267,7 +270,7 @@ for num_nodes in range(2, len(candidates) + 1):  # connected, and each larger tr
     paths = [{tuple(t.tokens[n] for n in path_to(t.parents, node)) for node in range(len(t))}
              for t in (rerank(candidates, num_nodes - 1), kept)]
     assert paths[0] < paths[1]
-assert math.isclose(best, expected_accepted(rerank(candidates, 6))), "no connected choice is better"
+assert math.isclose(best, reranked), "no connected choice is better"
 assert by_ratio != dynamic and expected_accepted(by_ratio) < expected_accepted(dynamic)
 print("all assertions hold")
 
@@ -276,5 +279,5 @@ print("all assertions hold")
 #
 # 1. In `tree_call`, use the number of a node as its position instead of its depth. Which nodes keep their logits?
 #    Nothing crashes, and the text a decoder writes with it would still look like a text: what would you notice?
-# 2. In `expand_loudly`, score a child by its own probability instead of the product along the path. Find the
-#    first assertion that fails, and explain with `check_invariants` why rerank has nothing to stand on any more.
+# 2. In `expand_loudly`, score a child by its own probability instead of the product along the path. Which line stops
+#    you, and with which sentence? Ask `candidates.check_invariants()` which property rerank has lost.

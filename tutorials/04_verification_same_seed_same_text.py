@@ -131,11 +131,11 @@ for (path, bonus), share in sorted(path_law(rules["match walk"]).items()):
 #
 # 1. **Not zeroed.** A rejected child keeps its probability, so it gets a second chance as the bonus.
 # 2. **p / q.** Accept with min(1, p(x) / q(x)) and leave (p - q)+ on rejection. This is the right rule for a child that
-#    was *drawn* from q. Our children are the draft's favourites: they come every time. Many articles, and at least five
-#    threads in EAGLE's own tracker, apply it here.
-# 3. **Typical acceptance**, Medusa's own rule (Cai et al. 2401.10774, section 2.3.1): accept whenever p(x) exceeds
-#    min(epsilon, delta * exp(-entropy of p)). No dice at all. Articles list it beside the lossless ones; its paper
-#    does not claim that.
+#    was *drawn* from q. Our children are the draft's favourites: they come every time. Articles print this rule for
+#    all of EAGLE, and in EAGLE's own tracker people ask again and again why its code does not divide by q.
+# 3. **Typical acceptance**, Medusa's own rule (Cai et al. 2401.10774): accept whenever p(x) exceeds
+#    min(epsilon, delta * exp(-entropy of p)), here 0.09 and 0.3. No dice at all. Articles list Medusa beside the
+#    lossless methods; with its own rule it is not one, and its paper does not say so.
 #
 # Each is the rejection loop with a line or two changed.
 
@@ -168,9 +168,9 @@ def accepts(fault: str, left: np.ndarray, draft: np.ndarray, token: int, dice, c
     """Whether a child is accepted."""
     if fault == "typical acceptance":
         entropy = -sum(float(x) * math.log(x) for x in left / left.sum() if x > 0)
-        return left[token] / left.sum() > min(0.3, 0.09**0.5 * math.exp(-entropy))
-    wanted = left[token] / left.sum()
-    return dice.accept(min(Fraction(1), wanted / draft[token]) if fault == "p / q" else wanted, coin(0, child))
+        return left[token] / left.sum() > min(0.09, 0.3 * math.exp(-entropy))
+    chance = left[token] / left.sum()
+    return dice.accept(min(Fraction(1), chance / draft[token]) if fault == "p / q" else chance, coin(0, child))
 
 
 print("\nexact laws                           first token: a, b, c              total variation of three tokens")
@@ -183,12 +183,12 @@ for fault in ("none", "not zeroed", "p / q", "typical acceptance"):
 
 # %% [markdown]
 # Read the table. A fault's law is a list of fractions, so the verdict needs no threshold and no luck: total variation
-# is zero or it is not. A histogram of 1,000 samples has errors of about 0.03 and may well pass a small fault.
+# is zero or it is not. A histogram of 1,000 samples is itself off by a few percent, and passes a small fault.
 #
 # ## Where p / q belongs
 #
-# EAGLE-1 above temperature 0 *draws* its children from the draft's law, and so does every scheme with a separate draft
-# model. Then the child itself is random, and min(1, p/q) with the residual (p - q)+ is exact. Same laws as above:
+# EAGLE-1 above temperature 0 *draws* its children from the draft's law, and so do most schemes with a separate
+# draft model. Then the child itself is random, and min(1, p/q) with the residual (p - q)+ is exact. Same laws as above:
 
 # %%
 def sampled_child(dice) -> int:

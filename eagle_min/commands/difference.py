@@ -4,7 +4,7 @@ In exact arithmetic they never differ. In float32 the target computes a row of l
 nodes with other roundings than alone, and a choice that hangs on less than these roundings may
 fall either way. Nobody has to take that on trust: both texts are made again in float64, where
 roundings are a billion times smaller. If they agree there, the difference was a rounding tie;
-if not, it is a fault. Read next: `demo.py`.
+if not, it is a fault. Read next: `../lab/record.py`.
 """
 
 import copy

@@ -8,7 +8,7 @@ of a hundred thousand runs misses small ones.
 
 Cost: one run per sequence of answers, so a few tokens of a vocabulary of 3 or 4 (a minute of
 these settles what sampling a real model leaves open). Programs must be functions of their dice:
-whatever else they keep between runs is found out by asking again. Read next: `../verify.py`.
+whatever else they keep between runs is found out by asking again. Read next: `../train/command.py`.
 """
 
 from collections.abc import Callable, Hashable

@@ -1,14 +1,15 @@
 """Windows of tokens in a fixed mixture of domains, each window used once per epoch.
 
-Encoding the text takes a minute, so the arrays are kept in the run's folder.
+Encoding the text takes a minute, so the arrays are kept beside the folders of the runs.
 Which windows a step gets is a function of (seed, step) alone: a run that was stopped goes on
-with the windows it would have had. Read next: `loop.py`.
+with the windows it would have had. Read next: `muon.py`.
 """
 
 import hashlib
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,7 +22,6 @@ from ..tokenizer import Tokenizer
 from .corpus import Document, load_corpus
 
 SHARES = {"code": 0.72, "prose": 0.19, "sums": 0.09}  # of the tokens of a batch
-BATCH_TOKENS = 8192
 
 
 def token_stream(documents: Sequence[Document], tokenizer: Tokenizer) -> np.ndarray:
@@ -46,7 +46,7 @@ def training_streams(tokenizer: Tokenizer, folder: Path) -> dict[str, np.ndarray
         corpus = load_corpus()
         for domain, path in paths.items():
             stream = token_stream(corpus.train[domain], tokenizer)
-            write_atomically(path, lambda file: np.save(file, stream))
+            write_atomically(path, partial(np.save, arr=stream))
     return {domain: np.load(path) for domain, path in paths.items()}
 
 
@@ -56,11 +56,12 @@ class Batches:
 
     streams: dict[str, np.ndarray]
     seq_len: int
+    batch_tokens: int
     seed: int = 0
 
     def rows(self) -> dict[str, int]:
         """Windows of each domain in a batch: at least one, code takes what is left."""
-        total = BATCH_TOKENS // self.seq_len
+        total = self.batch_tokens // self.seq_len
         rows = {domain: max(1, round(SHARES[domain] * total)) for domain in ("prose", "sums")}
         return {"code": total - sum(rows.values()), **rows}
 

@@ -7,6 +7,7 @@ Read next: `corpus.py`.
 
 import argparse
 import random
+import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -14,16 +15,18 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from ..checkpoint import load_target, read_card, save_model
-from ..config import ModelConfig
+from ..checkpoint import load, read_card, save_model
+from ..config import ModelConfig, require
 from ..tokenizer import Tokenizer, learn_vocabulary, load_tokenizer, save_vocabulary
-from .batches import BATCH_TOKENS, token_stream, training_streams, versions
-from .corpus import load_corpus
+from .batches import token_stream, training_streams, versions
+from .corpus import load_corpus, mirrored
 from .evaluate import bits_per_byte, sum_accuracy
 from .head import RECIPES, train_head
 from .loop import Run, TrainConfig
 from .ngram import NGram, lzma_bits_per_byte
 from .target import train_target
+
+HEAD_BATCH_TOKENS = 4096  # a head is small and soon trained: smaller steps, more of them
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     head.add_argument("--name", default="eagle", help="file name of the head")
     train = TrainConfig()
     for command in (target, head):
-        command.add_argument("--models", type=Path, required=True, help="folder of the set: written to, and read by head")
+        command.add_argument("--models", type=Path, required=True, help="folder of the set of models")
         command.add_argument("--run", type=Path, required=True, help="folder of the run; a stopped run in it goes on")
         command.add_argument("--tokens", type=int, default=train.tokens, help="how many to train on")
         command.add_argument("--decay", type=float, default=train.decay, help="share over which the rates fall")
@@ -48,11 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train what was asked for; ValueError or FileNotFoundError, one line, for what cannot be."""
-    train = TrainConfig(tokens=args.tokens, decay=args.decay, num_threads=args.threads, seed=args.seed)
-    return run_target(args, train) if args.what == "target" else run_head(args, train)
+    options = {"tokens": args.tokens, "decay": args.decay, "num_threads": args.threads, "seed": args.seed}
+    if args.what == "target":
+        return run_target(args, TrainConfig(**options))
+    return run_head(args, TrainConfig(**options, batch_tokens=HEAD_BATCH_TOKENS))
 
 
 def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
+    """Train a target, measure it and its rivals on held-out text, write weights and card."""
     config = ModelConfig(width=args.width, num_layers=args.num_layers, num_heads=args.num_heads, hidden=args.hidden)
     tokenizer = find_tokenizer(args.models / "tokenizer.ranks", config.vocab_size)
     target, done = train_target(config, train, tokenizer, args.run)
@@ -64,9 +70,11 @@ def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
     num_bytes = sum(len(text.encode()) for _, text in held_out["code"])
     card = {
         **provenance(train, done),
+        "tokenizer_sha256": tokenizer.sha256,
         "corpus_sha256": corpus.fingerprint(),
         "held_out_bits_per_byte": {d: bits_per_byte(target, held_out[d], tokenizer) for d in ("code", "prose")},
         "held_out_sums_right": sum_accuracy(target, tokenizer, held_out["sums"]),
+        "of_them_unseen_both_ways_right": sum_accuracy(target, tokenizer, mirrored(held_out["sums"])[1]),
         "rivals_on_held_out_code": {
             "5-gram": ngram.bits(token_stream(held_out["code"], tokenizer)) / num_bytes,
             "lzma": lzma_bits_per_byte(held_out["code"]),
@@ -78,11 +86,13 @@ def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
 
 
 def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
-    target = load_target(args.models)
-    tokenizer = load_tokenizer(args.models / "tokenizer.ranks")
+    """Train a head for the target of the set, write weights and card."""
+    allowed = args.name.isidentifier() or args.name.replace("-", "_").isidentifier()
+    require(allowed and args.name != "target", "name", args.name, "letters, digits, - and _, and not target")
+    models, digest = load(str(args.models)), read_card(args.models, "target")["sha256"]
     recipe = RECIPES[args.recipe]
-    head, done = train_head(target, recipe, train, tokenizer, args.run)
-    card = {"recipe": args.recipe, **asdict(recipe), "target_sha256": read_card(args.models, "target")["sha256"]}
+    head, done = train_head(models.target, digest, recipe, train, models.tokenizer, args.run)
+    card = {"recipe": args.recipe, **asdict(recipe), "target_sha256": digest}
     digest = save_model(head, args.models, args.name, {"kind": "head", **card, **provenance(train, done)})
     print(f"head {args.name} {digest[:12]}")
     return 0
@@ -91,9 +101,9 @@ def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
 def provenance(train: TrainConfig, done: Run) -> dict:
     """What a card says about how its model was made."""
     return {
-        "command": "python -m eagle_min " + " ".join(sys.argv[1:]),
+        "command": shlex.join(["python", "-m", "eagle_min", *sys.argv[1:]]),
         "training": asdict(train),
-        "tokens_seen": done.step * BATCH_TOKENS,
+        "tokens_seen": done.step * train.batch_tokens,
         "seconds": round(done.seconds),
         "versions": versions(),
     }

@@ -3,8 +3,8 @@
 Three domains. *Code* is Python source; *prose* is the language reference and docstrings;
 *sums* are lines of small additions. Nothing is downloaded. Held-out code comes from whole
 directories of the pinned packages, picked by a hash of their names, less the files that share
-more than a fifth of their lines with the training code; held-out prose comes from the
-docstrings of those same files; held-out sums use pairs of operands no training line has.
+more than a fifth of their lines with the training code; held-out prose comes from the docstrings of those
+same files; held-out sums start with ordered pairs of operands no training line starts with.
 
 A document is (name, text). Files that are data written as Python (tables, generated code)
 are left out. Read next: `batches.py`.
@@ -134,8 +134,9 @@ def language_reference() -> list[Document]:
 def sums(seed: int, num_documents: int = 6000) -> tuple[list[Document], list[Document]]:
     """Training and held-out documents of lines like `10 + 2 = 12` and `10 + 2 + 5 = 17`.
 
-    Operands are 0 to 99. A pair belongs to one side only, by a hash, and a line of three
-    operands starts with a training pair: so `10 + 2 =` has one answer, `10 + 2` has many.
+    Operands are 0 to 99. An ordered pair belongs to one side only, by a hash, and a line of three
+    operands starts with a training pair: so `10 + 2 =` has one answer, `10 + 2` has many. Most
+    held-out pairs were trained on the other way round; `mirrored` tells them apart.
     """
     rng = random.Random(seed)
     pairs = [(a, b) for a in range(100) for b in range(100)]
@@ -151,3 +152,11 @@ def sums(seed: int, num_documents: int = 6000) -> tuple[list[Document], list[Doc
 
     documents = [(f"sums/{i}", "\n".join(line() for _ in range(rng.randint(1, 30)))) for i in range(num_documents)]
     return documents, [(f"sums/{a}+{b}", f"{a} + {b} = {a + b}") for a, b in held_out]
+
+
+def mirrored(held_out: list[Document]) -> tuple[list[Document], list[Document]]:
+    """Held-out sums `a + b` split into those whose `b + a` was trained on, and the wholly unseen."""
+    names = {name for name, _ in held_out}
+    flipped = {name: "sums/" + "+".join(reversed(name.removeprefix("sums/").split("+"))) for name in names}
+    unseen = [doc for doc in held_out if flipped[doc[0]] in names]
+    return [doc for doc in held_out if flipped[doc[0]] not in names], unseen

@@ -10,11 +10,11 @@ of step i-1 as features, each token one further on (Zhang et al. 2408.15766; EAG
 2503.01840, section 3.2). At step i, row t continues the chain that left the true text at t: it
 sees the true rows up to t, and of each later step only its own row.
 
-Shapes: B windows, T rows, D width, H heads, V vocabulary.
+Shapes: B windows, T rows, D width, H heads, V vocabulary. Read next: `evaluate.py`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -113,13 +113,15 @@ def head_loss(target: GPT, head: EagleHead, recipe: Recipe, windows: Tensor, see
 
 
 def train_head(
-    target: GPT, recipe: Recipe, train: TrainConfig, tokenizer: Tokenizer, folder: Path
+    target: GPT, target_sha256: str, recipe: Recipe, train: TrainConfig, tokenizer: Tokenizer, folder: Path
 ) -> tuple[EagleHead, Run]:
-    """Train in `folder`, going on where a run there stopped. The target is never changed."""
+    """Train in `folder`, going on where a run there stopped. The target is never changed; its hash tells
+    runs for different targets apart."""
     target.requires_grad_(False)
     head = new_head(target, train.seed)
-    run = Run(head, train, folder)
-    batches = Batches(training_streams(tokenizer, folder.parent), 2 * train.seq_len, train.seed + 2)
+    run = Run(head, train, folder, {**asdict(recipe), "target": target_sha256, "tokenizer": tokenizer.sha256})
+    streams = training_streams(tokenizer, folder.parent)
+    batches = Batches(streams, 2 * train.seq_len, train.batch_tokens, train.seed + 2)
     # the last token of a window is only there to be predicted: a head predicts features
     run.train(lambda step: batches[step][:, :-1], lambda w, seed: head_loss(target, head, recipe, w, seed))
     return head, run

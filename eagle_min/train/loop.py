@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from ..checkpoint import write_atomically
 from ..config import require
-from .batches import BATCH_TOKENS
 from .muon import Muon
 
 
@@ -29,6 +28,7 @@ class TrainConfig:
     straight line to zero over the last `decay` of all tokens."""
 
     tokens: int = 20_000_000
+    batch_tokens: int = 8192  # in a step
     seq_len: int = 256
     matrix_lr: float = 0.015  # Muon, matrices inside the blocks
     other_lr: float = 0.003  # AdamW, embedding, LM head, norms
@@ -41,13 +41,13 @@ class TrainConfig:
     save_seconds: int = 120
 
     def __post_init__(self) -> None:
-        require(self.tokens >= BATCH_TOKENS, "tokens", self.tokens, f"at least one batch ({BATCH_TOKENS})")
+        require(self.tokens >= self.batch_tokens, "tokens", self.tokens, f"at least one batch ({self.batch_tokens})")
         require(0 < self.decay <= 1, "decay", self.decay, "above 0 and at most 1")
         require(self.num_threads >= 1, "num_threads", self.num_threads, "at least 1")
 
     @property
     def num_steps(self) -> int:
-        return self.tokens // BATCH_TOKENS
+        return self.tokens // self.batch_tokens
 
     def rate(self, step: int) -> float:
         """The factor on both learning rates at `step`."""
@@ -60,7 +60,7 @@ MAY_CHANGE = {"tokens", "decay", "long_share", "num_threads", "save_seconds", "m
 
 
 def make_optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices of linear layers inside blocks, AdamW for all else that trains."""
+    """Muon for the matrices between embedding and LM head, AdamW for all else that trains."""
     named = [(name, param) for name, param in model.named_parameters() if param.requires_grad]
     inner = [param for name, param in named if param.ndim == 2 and not name.startswith(("embed", "lm_head"))]
     other = [param for _, param in named if all(param is not matrix for matrix in inner)]
@@ -83,8 +83,11 @@ def one_thread_an_operator() -> Iterator[Callable[[], None]]:
 class Run:
     """A training run in a folder: `state.pt` is all there is to it."""
 
-    def __init__(self, model: nn.Module, config: TrainConfig, folder: Path) -> None:
+    def __init__(self, model: nn.Module, config: TrainConfig, folder: Path, identity: dict) -> None:
+        """`identity` says in plain values what else the run depends on: shape, recipe, target, vocabulary.
+        ValueError when the folder holds a run that differs in it, or in what may not change."""
         self.model, self.config, self.path = model, config, folder / "state.pt"
+        self.fixed = {**{k: v for k, v in asdict(config).items() if k not in MAY_CHANGE}, **identity}
         self.optimizers = make_optimizers(model, config)
         self.step, self.seconds = 0, 0.0
         folder.mkdir(parents=True, exist_ok=True)
@@ -92,14 +95,15 @@ class Run:
             self._resume()
 
     def _resume(self) -> None:
-        state = torch.load(self.path, weights_only=True)
-        changed = {k: v for k, v in state["config"].items() if asdict(self.config)[k] != v and k not in MAY_CHANGE}
-        if changed:
-            raise ValueError(f"{self.path} was begun with {changed}: use the same, or another folder")
         try:
-            self.model.load_state_dict(state["model"])
-        except RuntimeError as error:
-            raise ValueError(f"{self.path} holds a model of another shape: use another folder") from error
+            state = torch.load(self.path, weights_only=True)
+            begun = state["fixed"]
+        except Exception as error:  # a file of another kind makes torch raise almost anything
+            raise ValueError(f"{self.path} is not the state of a run: use another folder") from error
+        changed = [key for key in self.fixed if begun.get(key) != self.fixed[key]]
+        if changed or len(begun) != len(self.fixed):
+            raise ValueError(f"{self.path} was begun with other values of {', '.join(changed)}: use another folder")
+        self.model.load_state_dict(state["model"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"]):
             optimizer.load_state_dict(saved)
         self.step, self.seconds = state["step"], state["seconds"]
@@ -110,7 +114,7 @@ class Run:
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "step": self.step,
             "seconds": self.seconds,
-            "config": asdict(self.config),
+            "fixed": self.fixed,
         }
         write_atomically(self.path, lambda file: torch.save(state, file))
 

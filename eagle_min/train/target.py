@@ -4,6 +4,7 @@ The last part of the run uses windows of the whole context, twice as long as bef
 windows are cheaper, and little is lost. Read next: `head.py`.
 """
 
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -39,10 +40,10 @@ def next_token_loss(target: GPT, windows: Tensor) -> Tensor:
 def train_target(model: ModelConfig, train: TrainConfig, tokenizer: Tokenizer, folder: Path) -> tuple[GPT, Run]:
     """Train in `folder`, going on where a run there stopped; returns the model and its run."""
     target = new_target(model, train.seed)
-    run = Run(target, train, folder)
+    run = Run(target, train, folder, {"model": asdict(model), "tokenizer": tokenizer.sha256})
     streams = training_streams(tokenizer, folder.parent)
-    short = Batches(streams, train.seq_len, train.seed)
-    long = Batches(streams, 2 * train.seq_len, train.seed + 1)
+    short = Batches(streams, train.seq_len, train.batch_tokens, train.seed)
+    long = Batches(streams, 2 * train.seq_len, train.batch_tokens, train.seed + 1)
     first_long = round((1 - train.long_share) * train.num_steps)
     run.train(lambda step: (long if step >= first_long else short)[step], lambda w, seed: next_token_loss(target, w))
     return target, run

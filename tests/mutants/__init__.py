@@ -1,7 +1,17 @@
 """The bank of planted faults; see `fault.py` for a row and `../mutation.py` for the runner."""
 
 from . import dice, grow, loop, network, neutral, sampled, sampling, storage, training, tree, verify
+from .fault import Fault
 
 FAMILIES = (tree, sampling, dice, verify, sampled, grow, network, loop, storage, training)
 FAULTS = tuple(fault for family in FAMILIES for fault in family.FAULTS)
-NEUTRAL = neutral.FAULTS
+CONTROL = Fault(
+    "nothing but a comment",
+    "eagle_min.config",
+    "import math\n",
+    "import math  # the same\n",
+    tuple(sorted({killer for fault in FAULTS for killer in fault.killers})),
+    "control: every test that kills a fault is green without one",
+    neutral=True,
+)
+NEUTRAL = (CONTROL, *neutral.FAULTS)

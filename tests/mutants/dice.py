@@ -19,7 +19,7 @@ FAULTS = (
         MODULE,
         "bool(self._uniform(name) < probability)",
         "bool(math.floor(self._uniform(name) * 256) / 256 < probability)",
-        TESTS + "test_frequencies_lie_within_five_sigma",
+        TESTS + "test_a_coin_is_finer_than_two_to_the_minus_thirty",
         "pytorch-labs/gpt-fast: the acceptance coin is a bfloat16 number",
     ),
     Fault(

@@ -5,6 +5,7 @@ from .fault import Fault
 MODULE = "eagle_min.grow"
 TESTS = "tests/test_grow.py::"
 RERANK = TESTS + "test_rerank_keeps_the_best_and_stays_connected"
+FEW_PLACES = TESTS + "test_rerank_keeps_the_best_where_places_are_few"
 ADD = "self.values[parent] + min(log_probability, 0.0)"
 
 FAULTS = (
@@ -45,7 +46,7 @@ FAULTS = (
         MODULE,
         "sorted([*kept, *range(first, len(sapling))], key=sapling.values.__getitem__, reverse=True)[:budget]",
         "[*kept, *range(first, len(sapling))][:budget]",
-        RERANK,
+        FEW_PLACES,
         "beginner",
     ),
     Fault(
@@ -61,7 +62,7 @@ FAULTS = (
         MODULE,
         "beam = [node for node in kept if node >= first][: config.top_k]",
         "beam = sorted(node for node in kept if node >= first)[: config.top_k]",
-        RERANK,
+        FEW_PLACES,
         "beginner",
     ),
     Fault(

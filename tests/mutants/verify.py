@@ -119,8 +119,7 @@ FAULTS = (
         "if dice.accept(weights[token] / weights.sum(), coin(cycle, child)):\n"
         "                path.append(child)\n"
         "                break",
-        "if dice.accept(weights[token] / weights.sum(), coin(cycle, child)):\n"
-        "                path.append(child)",
+        "if dice.accept(weights[token] / weights.sum(), coin(cycle, child)):\n                path.append(child)",
         LAW,
         "antonellof/ferrox #307: the loop goes on where it should stop",
     ),
