@@ -35,13 +35,13 @@ def randomize(model: nn.Module, seed: int) -> nn.Module:
     return model
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def random_target(seed: int = 0, config: ModelConfig = CONFIG) -> GPT:
     """A random target in float64."""
     return randomize(GPT(config), seed)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def random_head(seed: int = 0, config: ModelConfig = CONFIG) -> EagleHead:
     """A random head in float64: a useless one."""
     return randomize(EagleHead(config), 1000 + seed)
@@ -54,7 +54,7 @@ def random_drafter(kind: str = "confidence", seed: int = 0, tree: TreeConfig | N
     return EagleDrafter(random_target(seed), random_head(seed), grower, tree, kind == "static_sampled")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def shipped(dtype: torch.dtype = torch.float32) -> eagle_min.ModelSet:
     """The shipped models, with weights widened to `dtype`; shared by all tests, so do not train it."""
     models = eagle_min.load("tiny")

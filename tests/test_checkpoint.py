@@ -26,7 +26,7 @@ from eagle_min.checkpoint import (
 )
 from eagle_min.config import ModelConfig, TreeConfig
 from eagle_min.model import GPT
-from eagle_min.tokenizer import save_vocabulary
+from eagle_min.tokenizer import load_tokenizer, save_vocabulary
 
 SETS = sorted(folder for folder in SHIPPED.iterdir() if folder.is_dir() and (folder / "target.json").exists())
 CARDS = [path for folder in SETS for path in sorted(folder.glob("*.json")) if path.with_suffix(".pt").exists()]
@@ -36,9 +36,10 @@ CARDS = [path for folder in SETS for path in sorted(folder.glob("*.json")) if pa
 def finished(tmp_path_factory):
     """A whole set: a target, a head for it, and ranks."""
     folder = tmp_path_factory.mktemp("models")
-    digest = save_model(random_target(0), folder, "target", {"note": "random"})
-    save_model(random_head(0), folder, "eagle", {"target_sha256": digest})
     save_vocabulary([bytes([byte]) for byte in range(256)], folder / "tokenizer.ranks")
+    vocabulary = load_tokenizer(folder / "tokenizer.ranks").sha256
+    digest = save_model(random_target(0), folder, "target", {"note": "random", "tokenizer_sha256": vocabulary})
+    save_model(random_head(0), folder, "eagle", {"target_sha256": digest})
     return folder
 
 
@@ -163,6 +164,15 @@ def test_a_head_for_another_target_is_refused(models):
     with pytest.raises(ValueError) as error:
         load_head(models, "target")  # a target is no head
     assert_refused(error, "'target'", "another target")
+
+
+def test_another_vocabulary_than_the_targets_is_refused(models):
+    """Also one with the same entries in another order: each id would mean another string."""
+    pieces = [bytes([byte]) for byte in range(256)]
+    save_vocabulary([pieces[1], pieces[0], *pieces[2:]], models / "tokenizer.ranks")
+    with pytest.raises(ValueError) as error:
+        eagle_min.load(str(models))
+    assert_refused(error, str(models), "another vocabulary", "tokenizer.ranks")
 
 
 @pytest.mark.parametrize("missing", ["target.json", "target.pt", "tokenizer.ranks"])

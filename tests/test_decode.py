@@ -3,6 +3,7 @@
 The stopping rule has an oracle of its own: a long plain text without limits, cut by hand.
 """
 
+import dataclasses
 import math
 
 import pytest
@@ -178,15 +179,51 @@ def test_an_always_wrong_drafter_costs_no_call_and_no_token(longest, length):
     assert all(cycle.num_accepted == 0 for cycle in result.cycles)
 
 
-@given(st.integers(1, 6), st.integers(1, 9), st.integers(0, 7))
-@example(6, 9, 7)  # no stop token: the last run is too long
-@example(5, 3, 0)  # the stop token is drafted, and comes after the limit
-def test_a_draft_longer_than_needed_is_cut(longest, length, stop):
-    """The drafter goes beyond max_new_tokens, though it was told the room."""
+class Faulty(Chain):
+    """A chain drafter whose tree is spoiled before it is handed over."""
+
+    def __init__(self, changes: dict) -> None:
+        super().__init__(lambda text: (text[-1] + 1) % 4, 2)
+        self.changes = changes
+
+    def propose(self, *arguments) -> DraftTree:
+        """The first tree is (1, 2, 3), a chain."""
+        return dataclasses.replace(super().propose(*arguments), **self.changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokens": (2, 3, 0)}, "root of the draft tree must be the last token chosen, 1, got 2"),
+        ({"tokens": (1, 2, 4)}, "tokens of the draft tree must be below 4, got 4"),
+        ({"parents": (-1, 2, 0)}, "parent of node 1 must be between 0 and 0, got 2"),
+        ({"parents": (-1, 0, 0), "tokens": (1, 2, 2)}, "tokens below node 0 must be distinct"),
+        (
+            {"tokens": (1, 2, 3, 0), "parents": (-1, 0, 1, 0), "log_confidence": (0.0,) * 4},
+            "nodes of the draft tree must be at most 3, got 4",
+        ),
+    ],
+)
+def test_a_tree_that_is_none_or_does_not_fit_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        generate(CountingTarget(99), [0], Faulty(changes), max_new_tokens=9)
+
+
+@given(st.integers(1, 6), st.integers(2, 9))
+@example(6, 9)
+@example(3, 6)
+def test_a_draft_deeper_than_the_room_is_refused(longest, length):
+    """The drafter does not heed the room it is told: one place less than is left, for the bonus."""
     drafter = Chain(lambda text: (text[-1] + 1) % 4, longest, obedient=False)
-    how = {"max_new_tokens": length, "stop": {stop}}
-    result, plain = (generate(CountingTarget(99), [0], who, **how) for who in (drafter, None))
-    assert (result.tokens, result.finish_reason) == (plain.tokens, plain.finish_reason)
+    num_whole, left = divmod(length - 1, longest + 1)
+    cycles = stream(CountingTarget(99), [0], drafter, max_new_tokens=length)
+    for _ in range(1 + num_whole):  # the prefill, and the cycles with room for a whole draft
+        next(cycles)
+    if left > 1:
+        with pytest.raises(ValueError, match=f"depth of the draft tree must be at most {left - 1}, got {longest}"):
+            next(cycles)
+    else:  # one token is drawn without asking the drafter
+        assert [len(cycle.tokens) for cycle in cycles] == [1] * left
 
 
 def test_perfect_and_adversarial_tables_bound_every_drafter():

@@ -230,7 +230,8 @@ def test_training_a_head_changes_the_head_and_nothing_of_the_target(recipe, tmp_
     target.requires_grad_(True)  # freezing is the training's own business
     before, first = snapshot(target), snapshot(new_head(target, seed=0))
     config = TrainConfig(tokens=3 * 512, batch_tokens=512, seq_len=16)
-    head, _ = train_head(target, "0" * 64, RECIPES[recipe], config, Tokenizer([bytes([b]) for b in range(256)]), tmp_path)
+    tokenizer = Tokenizer([bytes([byte]) for byte in range(256)])
+    head, _ = train_head(target, "0" * 64, RECIPES[recipe], config, tokenizer, tmp_path)
     assert all(torch.equal(value, before[name]) for name, value in target.state_dict().items())
     assert all(param.grad is None for param in target.parameters())
     changed = {name for name, value in head.state_dict().items() if not torch.equal(value, first[name])}

@@ -12,14 +12,16 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 
 from ..checkpoint import load, read_card, save_model
 from ..config import ModelConfig, require
+from ..model import GPT
 from ..tokenizer import Tokenizer, learn_vocabulary, load_tokenizer, save_vocabulary
 from .batches import token_stream, training_streams, versions
-from .corpus import load_corpus, mirrored
+from .corpus import load_corpus, load_held_out, mirrored
 from .evaluate import bits_per_byte, sum_accuracy
 from .head import RECIPES, train_head
 from .loop import Run, TrainConfig
@@ -42,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     train = TrainConfig()
     for command in (target, head):
         command.add_argument("--models", type=Path, required=True, help="folder of the set of models")
-        command.add_argument("--run", type=Path, required=True, help="folder of the run; a stopped run in it goes on")
+        command.add_argument("--run", dest="folder", type=Path, required=True, help="folder of the run")
         command.add_argument("--tokens", type=int, default=train.tokens, help="how many to train on")
         command.add_argument("--decay", type=float, default=train.decay, help="share over which the rates fall")
         command.add_argument("--threads", type=int, default=train.num_threads)
@@ -58,31 +60,35 @@ def run(args: argparse.Namespace) -> int:
 
 
 def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
-    """Train a target, measure it and its rivals on held-out text, write weights and card."""
+    """Train a target and write it; measure it and its rivals on held-out text, and complete the card."""
     config = ModelConfig(width=args.width, num_layers=args.num_layers, num_heads=args.num_heads, hidden=args.hidden)
     tokenizer = find_tokenizer(args.models / "tokenizer.ranks", config.vocab_size)
-    target, done = train_target(config, train, tokenizer, args.run)
+    target, done = train_target(config, train, tokenizer, args.folder)
     round_to_bfloat16(target)
+    card = {"kind": "target", **provenance(train, done), "tokenizer_sha256": tokenizer.sha256}
+    save_model(target, args.models, "target", card)
     print("measuring on held-out text", file=sys.stderr)
-    corpus = load_corpus()
+    card |= measured(target, tokenizer, training_streams(tokenizer, args.folder.parent)["code"])
+    digest = save_model(target, args.models, "target", card)
+    print(f"target {digest[:12]}: {card['held_out_bits_per_byte']}, sums {card['held_out_sums_right']:.3f}")
+    return 0
+
+
+def measured(target: GPT, tokenizer: Tokenizer, code: np.ndarray) -> dict:
+    """The part of a target's card about held-out text; `code` is the training stream of the 5-gram model."""
+    corpus = load_held_out()
     held_out = corpus.held_out
-    ngram = NGram(training_streams(tokenizer, args.run.parent)["code"])
     num_bytes = sum(len(text.encode()) for _, text in held_out["code"])
-    card = {
-        **provenance(train, done),
-        "tokenizer_sha256": tokenizer.sha256,
+    return {
         "corpus_sha256": corpus.fingerprint(),
         "held_out_bits_per_byte": {d: bits_per_byte(target, held_out[d], tokenizer) for d in ("code", "prose")},
         "held_out_sums_right": sum_accuracy(target, tokenizer, held_out["sums"]),
         "of_them_unseen_both_ways_right": sum_accuracy(target, tokenizer, mirrored(held_out["sums"])[1]),
         "rivals_on_held_out_code": {
-            "5-gram": ngram.bits(token_stream(held_out["code"], tokenizer)) / num_bytes,
+            "5-gram": NGram(code).bits(token_stream(held_out["code"], tokenizer)) / num_bytes,
             "lzma": lzma_bits_per_byte(held_out["code"]),
         },
     }
-    digest = save_model(target, args.models, "target", {"kind": "target", **card})
-    print(f"target {digest[:12]}: {card['held_out_bits_per_byte']}, sums {card['held_out_sums_right']:.3f}")
-    return 0
 
 
 def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
@@ -91,7 +97,7 @@ def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
     require(allowed and args.name != "target", "name", args.name, "letters, digits, - and _, and not target")
     models, digest = load(str(args.models)), read_card(args.models, "target")["sha256"]
     recipe = RECIPES[args.recipe]
-    head, done = train_head(models.target, digest, recipe, train, models.tokenizer, args.run)
+    head, done = train_head(models.target, digest, recipe, train, models.tokenizer, args.folder)
     card = {"recipe": args.recipe, **asdict(recipe), "target_sha256": digest}
     digest = save_model(head, args.models, args.name, {"kind": "head", **card, **provenance(train, done)})
     print(f"head {args.name} {digest[:12]}")

@@ -2,8 +2,8 @@
 
 A step replaces the momentum matrix M = U S V' by about U V', so that every direction learns at
 the same pace (Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024).
-It needs fewer tokens for a loss than AdamW does. torch ships one too; it works in bfloat16, one matrix after the other, which is slow on a CPU without bfloat16
-units: here matrices of one shape are stacked and stay in float32.
+torch ships one too; it works in bfloat16, one matrix after the other, which is slow on a CPU
+without bfloat16 units: here matrices of one shape are stacked and stay in float32.
 Read next: `loop.py`.
 """
 

@@ -65,11 +65,11 @@ FAULTS = (
         "beginner: the loss is an entropy",
     ),
     Fault(
-        "target is trained along",
+        "LM head is trained along",
         MODULE,
-        "    target.requires_grad_(False)\n",
-        "    target.requires_grad_(True)\n",
+        "    target.requires_grad_(False)\n    head = new_head(target, train.seed)\n",
+        "    head = new_head(target, train.seed)\n    head.lm_head = target.lm_head\n",
         FROZEN,
-        "common: LM head or embedding in the graph of the draft's loss",
+        "common: the shared LM head or embedding among the draft's parameters",
     ),
 )
