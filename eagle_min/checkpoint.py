@@ -126,6 +126,11 @@ class ModelSet:
     tokenizer: Tokenizer
     folder: Path
 
+    @property
+    def target_sha256(self) -> str:
+        """What a head's card must state to be used here."""
+        return read_card(self.folder, "target")["sha256"]
+
     def drafter(self, name: str = "eagle2", head: str = "eagle", tree: TreeConfig | None = None) -> Drafter | None:
         """A drafter named in DRAFTERS (None for "none"), from a head of the set, with the tree limits
         of that name unless `tree` gives others."""

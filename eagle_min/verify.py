@@ -28,6 +28,8 @@ LawAt = Callable[[int], Law]
 
 
 class Verdict(NamedTuple):
+    """What a rule decided."""
+
     path: list[int]  # accepted nodes, root first: [0, ...]
     bonus: int  # the token the target adds after the last of them
 

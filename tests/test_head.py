@@ -3,6 +3,8 @@
 `networks.slow_head` is the oracle of the head's arithmetic.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -231,7 +233,8 @@ def test_training_a_head_changes_the_head_and_nothing_of_the_target(recipe, tmp_
     before, first = snapshot(target), snapshot(new_head(target, seed=0))
     config = TrainConfig(tokens=3 * 512, batch_tokens=512, seq_len=16)
     tokenizer = Tokenizer([bytes([byte]) for byte in range(256)])
-    head, _ = train_head(target, "0" * 64, RECIPES[recipe], config, tokenizer, tmp_path)
+    models = SimpleNamespace(target=target, tokenizer=tokenizer, target_sha256="0" * 64)
+    head, _ = train_head(models, RECIPES[recipe], config, tmp_path)
     assert all(torch.equal(value, before[name]) for name, value in target.state_dict().items())
     assert all(param.grad is None for param in target.parameters())
     changed = {name for name, value in head.state_dict().items() if not torch.equal(value, first[name])}

@@ -77,7 +77,8 @@ def test_a_child_is_accepted_with_the_target_mass_of_the_child_set(case):
     first = {tree.tokens[node] for node in range(1, len(tree)) if tree.parents[node] == 0}
     mass = sum(world.target.weights(world.history)[token] for token in first)
     for rule in FIXED_TREE_RULES.values():
-        lengths = law(lambda dice: len(rule(tree, world.law_at(tree, world.history), dice, 0, 0).path) > 1)  # noqa: B023
+        law_at = world.law_at(tree, world.history)
+        lengths = law(lambda dice: len(rule(tree, law_at, dice, 0, 0).path) > 1)  # noqa: B023
         assert lengths.get(True, 0) == mass
 
 

@@ -243,7 +243,7 @@ assert read_and_forget(8).shape == (8, target.vocab_size) and session.length == 
 for k in range(6):  # the law of the chain agrees with the formula, as fractions
     assert tau_of_chain(Fraction(4, 5), k) == sum(Fraction(4, 5) ** i for i in range(k + 1))
 
-for tokens, calls, tau, _ in runs.values():  # counting: a call is a prefill or a cycle, and a cycle commits 1 to 8
+for tokens, _, tau, _ in runs.values():  # counting: a call is a prefill or a cycle, and a cycle commits 1 to 8
     assert len(tokens) == 3 * 48 and 1 <= tau <= TreeConfig().depth + 1
 assert runs["none"][1] == 3 * 48, "plain decoding pays one call a token"
 assert runs["eagle2"][1] <= runs["none"][1] and runs["untrained"][1] <= runs["none"][1]

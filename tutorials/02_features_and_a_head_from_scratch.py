@@ -27,11 +27,10 @@ from torch import Tensor, nn
 import eagle_min
 from eagle_min.head import EagleHead
 from eagle_min.train.head import Recipe, head_loss, new_head
-from eagle_min.train.loop import TrainConfig, make_optimizers
 
 models = eagle_min.load("tiny")
 target, tokenizer = models.target, models.tokenizer
-LENGTH, NUM_TRAIN, NUM_UPDATES, DEPTH = 128, 160, 60, 5
+LENGTH, NUM_TRAIN, NUM_UPDATES, DEPTH = 128, 160, 240, 5
 
 # %% [markdown]
 # ## The shift
@@ -150,21 +149,18 @@ def loss_of(head: EagleHead, ids: Tensor, true: Tensor) -> Tensor:
 
 
 def train(shows: str) -> tuple[EagleHead, list[float]]:
-    """NUM_UPDATES steps on 8 windows each; the learning rates fall in a line to zero."""
+    """NUM_UPDATES steps on 2 windows each: AdamW as in the paper, its rate higher and falling to zero."""
     head, generator, losses = fresh_head(shows), torch.Generator().manual_seed(1), []
-    optimizers = make_optimizers(head, TrainConfig())  # Muon for matrices, AdamW for the norm
-    rates = [group["lr"] for optimizer in optimizers for group in optimizer.param_groups]
-    for step in range(NUM_UPDATES):
-        rows = torch.randint(NUM_TRAIN, (8,), generator=generator)
+    optimizer = torch.optim.AdamW(head.parameters(), lr=5e-3, betas=(0.9, 0.95), weight_decay=0.0)
+    share_left = lambda step: min((step + 1) / 5, 1 - step / NUM_UPDATES)  # a short rise, then a straight line down
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share_left)
+    for _ in range(NUM_UPDATES):
+        rows = torch.randint(NUM_TRAIN, (2,), generator=generator)
         loss = loss_of(head, train_ids[rows], features[rows])
-        for optimizer in optimizers:
-            optimizer.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        groups = [group for optimizer in optimizers for group in optimizer.param_groups]
-        for group, rate in zip(groups, rates):
-            group["lr"] = rate * (1 - step / NUM_UPDATES)
-        for optimizer in optimizers:
-            optimizer.step()
+        optimizer.step()
+        schedule.step()
         losses.append(loss.item())
     return head, losses
 
@@ -176,10 +172,17 @@ for shows in ("feature + x_{t+1}", "feature + x_t", "feature alone", "x_{t+1} al
     heads[shows], curves[shows] = train(shows)
     print(f"trained on {shows:18s} in {time.monotonic() - start:4.1f} s")
 
-print("\nloss, mean of ten updates")
-print("updates           " + "".join(f"{i + 10:8d}" for i in range(0, NUM_UPDATES, 20)))
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+with torch.no_grad():
+    laws = target.lm_head(features[:16]).log_softmax(dim=-1)
+floor = -(laws.exp() * laws).sum(dim=-1).mean().item()  # a head that knew f_{t+1} would still pay this much
+print(f"\nloss, mean of forty updates; the entropy of the target's own laws, which no head can go below: {floor:.2f}")
+print("updates to        " + "".join(f"{i + 40:8d}" for i in range(0, NUM_UPDATES, 40)))
 for shows, losses in curves.items():
-    print(f"{shows:18s}" + "".join(f"{sum(losses[i : i + 10]) / 10:8.3f}" for i in range(0, NUM_UPDATES, 20)))
+    print(f"{shows:18s}" + "".join(f"{mean(losses[i : i + 40]):8.2f}" for i in range(0, NUM_UPDATES, 40)))
 
 # %% [markdown]
 # ## Acceptance by position
@@ -225,17 +228,20 @@ print("(later columns rest on few cases where the first are small)")
 
 # %% [markdown]
 # The feature alone cannot tell which token was drawn, and the token of the same position adds nothing that the
-# feature does not hold. The shifted token alone is a small language model without the target's knowledge. Both
-# together are EAGLE. The untrained head shows the floor; the shipped head had hours where these had seconds.
+# feature does not hold already. The shifted token alone is a small language model without the target's knowledge;
+# it learns the commonest pairs of tokens quickly, and has little to add. Both together are EAGLE. The untrained
+# head shows the floor; the shipped head had hours where these had seconds.
 #
 # ## What must hold
 
 # %%
 assert all(torch.equal(before[name], value) for name, value in target.state_dict().items()), "the target is frozen"
 for shows, losses in curves.items():
-    assert sum(losses[-10:]) < sum(losses[:10]), f"the loss of {shows} fell"
-assert alphas["feature + x_{t+1}"][0] > alphas["untrained"][0], "training helps"
-assert alphas["feature + x_{t+1}"][0] > max(alphas["feature alone"][0], alphas["feature + x_t"][0]), "the shift helps"
+    assert mean(losses[-40:]) < mean(losses[:40]) and mean(losses[-40:]) > floor - 0.5, f"the loss of {shows} fell"
+shifted = "feature + x_{t+1}"
+assert alphas[shifted][0] > alphas["untrained"][0], "training helps"
+for shows in ("feature + x_t", "feature alone"):  # the same batches in the same order: only the input differs
+    assert mean(curves[shifted][-40:]) < mean(curves[shows][-40:]), f"the shift helps, against {shows}"
 
 # The loss written above is the package's, for one training-time step without noise.
 recipe = Recipe(FEATURE_WEIGHT, TOKEN_WEIGHT, num_steps=1, noise=0.0)
@@ -244,7 +250,7 @@ assert torch.allclose(loss_of(untrained, train_ids[:2], features[:2]), theirs, a
 
 # The pairing: row t reads the tokens up to t+1, so later tokens never move its guess, and x_{t+1} does.
 target.double()
-head, t = heads["feature + x_{t+1}"].double(), 20
+head, t = heads[shifted].double(), 20
 ids = train_ids[:1, :32]
 
 

@@ -158,7 +158,7 @@ candidates = expand_loudly(0, table_expand, config, words.__getitem__)
 # child's value is at most its parent's, because a log-probability is at most 0. So a parent ranks before its child,
 # **except on a tie**: "." has confidence 1 below "self", and both have the value log 0.5. A stable sort over
 # candidates that are listed level by level puts the parent first. If ties fall the other way, a child can be kept
-# whose parent is gone, and no path leads to it. Ties are not rare: in 16-bit floats a child of confidence 0.998 below
+# whose parent is gone, and no path leads to it. Ties are not rare: in 16-bit floats a child of confidence 0.999 below
 # a path of value -5 has its parent's value, rounded.
 
 

@@ -96,6 +96,7 @@ def split_list(text: str, everything: Sequence[str]) -> list[str]:
 
 
 def to_number(word: str) -> float:
+    """A temperature written as text; its range is checked by `SamplingConfig`."""
     try:
         return float(word)
     except ValueError as error:

@@ -21,7 +21,8 @@ from ..checkpoint import write_atomically
 from ..tokenizer import Tokenizer
 from .corpus import Document, load_corpus
 
-SHARES = {"code": 0.72, "prose": 0.19, "sums": 0.09}  # of the tokens of a batch
+DOMAINS = ("code", "prose", "sums")
+PROSE_SHARE = 0.21  # of what is no sums
 
 
 def token_stream(documents: Sequence[Document], tokenizer: Tokenizer) -> np.ndarray:
@@ -41,7 +42,7 @@ def training_streams(tokenizer: Tokenizer, folder: Path) -> dict[str, np.ndarray
     """The training text of each domain as tokens, read from `folder` if it was encoded before
     with this vocabulary and from these versions of the packages."""
     key = hashlib.sha256(repr((tokenizer.vocabulary, versions())).encode()).hexdigest()[:16]
-    paths = {domain: folder / f"{domain}-{key}.npy" for domain in SHARES}
+    paths = {domain: folder / f"{domain}-{key}.npy" for domain in DOMAINS}
     if not all(path.exists() for path in paths.values()):
         corpus = load_corpus()
         for domain, path in paths.items():
@@ -57,13 +58,15 @@ class Batches:
     streams: dict[str, np.ndarray]
     seq_len: int
     batch_tokens: int
+    sums_share: float
     seed: int = 0
 
     def rows(self) -> dict[str, int]:
         """Windows of each domain in a batch: at least one, code takes what is left."""
         total = self.batch_tokens // self.seq_len
-        rows = {domain: max(1, round(SHARES[domain] * total)) for domain in ("prose", "sums")}
-        return {"code": total - sum(rows.values()), **rows}
+        sums = max(1, round(self.sums_share * total))
+        prose = max(1, round(PROSE_SHARE * (1 - self.sums_share) * total))
+        return {"code": total - sums - prose, "prose": prose, "sums": sums}
 
     def __getitem__(self, step: int) -> Tensor:
         rows = self.rows().items()

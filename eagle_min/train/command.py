@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shape = ModelConfig()
     for name in ("width", "num_layers", "num_heads", "hidden"):
         target.add_argument("--" + name.replace("_", "-"), type=int, default=getattr(shape, name))
+    target.add_argument("--start-from", help="shipped set or folder whose target's weights to begin with")
     head = models.add_parser("head", help="train an EAGLE head for a trained target")
     head.add_argument("--recipe", choices=sorted(RECIPES), default="steps")
     head.add_argument("--name", default="eagle", help="file name of the head")
@@ -47,13 +48,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         command.add_argument("--run", dest="folder", type=Path, required=True, help="folder of the run")
         command.add_argument("--tokens", type=int, default=train.tokens, help="how many to train on")
         command.add_argument("--decay", type=float, default=train.decay, help="share over which the rates fall")
+        command.add_argument("--sums-share", type=float, default=train.sums_share, help="of the tokens")
+        command.add_argument("--matrix-lr", type=float, default=train.matrix_lr, help="Muon's learning rate")
+        command.add_argument("--other-lr", type=float, default=train.other_lr, help="AdamW's learning rate")
         command.add_argument("--threads", type=int, default=train.num_threads)
         command.add_argument("--seed", type=int, default=train.seed)
 
 
 def run(args: argparse.Namespace) -> int:
     """Train what was asked for; ValueError or FileNotFoundError, one line, for what cannot be."""
-    options = {"tokens": args.tokens, "decay": args.decay, "num_threads": args.threads, "seed": args.seed}
+    names = ("tokens", "decay", "sums_share", "matrix_lr", "other_lr", "seed")
+    options = {**{name: getattr(args, name) for name in names}, "num_threads": args.threads}
     if args.what == "target":
         return run_target(args, TrainConfig(**options))
     return run_head(args, TrainConfig(**options, batch_tokens=HEAD_BATCH_TOKENS))
@@ -63,9 +68,11 @@ def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
     """Train a target and write it; measure it and its rivals on held-out text, and complete the card."""
     config = ModelConfig(width=args.width, num_layers=args.num_layers, num_heads=args.num_heads, hidden=args.hidden)
     tokenizer = find_tokenizer(args.models / "tokenizer.ranks", config.vocab_size)
-    target, done = train_target(config, train, tokenizer, args.folder)
+    first = load(args.start_from) if args.start_from else None
+    target, done = train_target(config, train, tokenizer, args.folder, first)
     round_to_bfloat16(target)
     card = {"kind": "target", **provenance(train, done), "tokenizer_sha256": tokenizer.sha256}
+    card |= {"started_from": first and read_card(first.folder, "target")}
     save_model(target, args.models, "target", card)
     print("measuring on held-out text", file=sys.stderr)
     card |= measured(target, tokenizer, training_streams(tokenizer, args.folder.parent)["code"])
@@ -95,10 +102,9 @@ def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
     """Train a head for the target of the set, write weights and card."""
     allowed = args.name.isidentifier() or args.name.replace("-", "_").isidentifier()
     require(allowed and args.name != "target", "name", args.name, "letters, digits, - and _, and not target")
-    models, digest = load(str(args.models)), read_card(args.models, "target")["sha256"]
-    recipe = RECIPES[args.recipe]
-    head, done = train_head(models.target, digest, recipe, train, models.tokenizer, args.folder)
-    card = {"recipe": args.recipe, **asdict(recipe), "target_sha256": digest}
+    models, recipe = load(str(args.models)), RECIPES[args.recipe]
+    head, done = train_head(models, recipe, train, args.folder)
+    card = {"recipe": args.recipe, **asdict(recipe), "target_sha256": models.target_sha256}
     digest = save_model(head, args.models, args.name, {"kind": "head", **card, **provenance(train, done)})
     print(f"head {args.name} {digest[:12]}")
     return 0

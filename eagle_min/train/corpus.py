@@ -134,20 +134,25 @@ def language_reference() -> list[Document]:
 def sums(seed: int, num_documents: int = 6000) -> tuple[list[Document], list[Document]]:
     """Training and held-out documents of lines like `10 + 2 = 12` and `10 + 2 + 5 = 17`.
 
-    Operands are 0 to 99. An ordered pair belongs to one side only, by a hash, and a line of three
+    Operands are 0 to 99, as often of one digit as of two: short sums are learned first, and the long
+    ones from them. An ordered pair belongs to one side only, by a hash, and a line of three
     operands starts with a training pair: so `10 + 2 =` has one answer, `10 + 2` has many. Most
     held-out pairs were trained on the other way round; `mirrored` tells them apart.
     """
     rng = random.Random(seed)
     pairs = [(a, b) for a in range(100) for b in range(100)]
-    held_out = [pair for pair in pairs if hashlib.sha256(f"{pair}".encode()).digest()[0] < 26]
-    train = sorted(set(pairs) - set(held_out))
+    held_out = {pair: None for pair in pairs if hashlib.sha256(f"{pair}".encode()).digest()[0] < 26}
+
+    def operand(digits: int) -> int:
+        return rng.randrange(10) if digits == 1 else rng.randrange(10, 100)
 
     def line() -> str:
-        a, b = rng.choice(train)
+        a, b = operand(rng.randint(1, 2)), operand(rng.randint(1, 2))
+        while (a, b) in held_out:
+            a, b = operand(rng.randint(1, 2)), operand(rng.randint(1, 2))
         if rng.random() < 0.75:
             return f"{a} + {b} = {a + b}"
-        c = rng.randrange(100)
+        c = operand(rng.randint(1, 2))
         return f"{a} + {b} + {c} = {a + b + c}"
 
     documents = [(f"sums/{i}", "\n".join(line() for _ in range(rng.randint(1, 30)))) for i in range(num_documents)]

@@ -21,9 +21,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..checkpoint import ModelSet
 from ..head import EagleHead
 from ..model import GPT, Attention
-from ..tokenizer import Tokenizer
 from .batches import Batches, training_streams
 from .loop import Run, TrainConfig
 
@@ -112,16 +112,14 @@ def head_loss(target: GPT, head: EagleHead, recipe: Recipe, windows: Tensor, see
     return loss
 
 
-def train_head(
-    target: GPT, target_sha256: str, recipe: Recipe, train: TrainConfig, tokenizer: Tokenizer, folder: Path
-) -> tuple[EagleHead, Run]:
-    """Train in `folder`, going on where a run there stopped. The target is never changed; its hash tells
-    runs for different targets apart."""
-    target.requires_grad_(False)
+def train_head(models: ModelSet, recipe: Recipe, train: TrainConfig, folder: Path) -> tuple[EagleHead, Run]:
+    """Train for the target of `models` in `folder`, going on where a run there stopped. The target is
+    never changed."""
+    target, tokenizer = models.target.requires_grad_(False), models.tokenizer
     head = new_head(target, train.seed)
-    run = Run(head, train, folder, {**asdict(recipe), "target": target_sha256, "tokenizer": tokenizer.sha256})
+    run = Run(head, train, folder, {**asdict(recipe), "target": models.target_sha256})
     streams = training_streams(tokenizer, folder.parent)
-    batches = Batches(streams, 2 * train.seq_len, train.batch_tokens, train.seed + 2)
+    batches = Batches(streams, 2 * train.seq_len, train.batch_tokens, train.sums_share, train.seed + 2)
     # the last token of a window is only there to be predicted: a head predicts features
     run.train(lambda step: batches[step][:, :-1], lambda w, seed: head_loss(target, head, recipe, w, seed))
     return head, run

@@ -30,6 +30,7 @@ class TrainConfig:
     tokens: int = 20_000_000
     batch_tokens: int = 8192  # in a step
     seq_len: int = 256
+    sums_share: float = 0.2  # of the tokens; code and prose share the rest
     matrix_lr: float = 0.015  # Muon, matrices inside the blocks
     other_lr: float = 0.003  # AdamW, embedding, LM head, norms
     warmup: int = 50
@@ -43,6 +44,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         require(self.tokens >= self.batch_tokens, "tokens", self.tokens, f"at least one batch ({self.batch_tokens})")
         require(0 < self.decay <= 1, "decay", self.decay, "above 0 and at most 1")
+        require(0 < self.sums_share < 1, "sums_share", self.sums_share, "between 0 and 1")
         require(self.num_threads >= 1, "num_threads", self.num_threads, "at least 1")
 
     @property

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..checkpoint import ModelSet
 from ..config import ModelConfig
 from ..model import GPT
 from ..tokenizer import Tokenizer
@@ -37,13 +38,19 @@ def next_token_loss(target: GPT, windows: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
 
 
-def train_target(model: ModelConfig, train: TrainConfig, tokenizer: Tokenizer, folder: Path) -> tuple[GPT, Run]:
-    """Train in `folder`, going on where a run there stopped; returns the model and its run."""
+def train_target(
+    model: ModelConfig, train: TrainConfig, tokenizer: Tokenizer, folder: Path, first: ModelSet | None = None
+) -> tuple[GPT, Run]:
+    """Train in `folder`, going on where a run there stopped; returns the model and its run. The weights
+    start from those of the set `first`, if there is one."""
     target = new_target(model, train.seed)
-    run = Run(target, train, folder, {"model": asdict(model), "tokenizer": tokenizer.sha256})
+    if first is not None:
+        target.load_state_dict(first.target.state_dict())
+    identity = {"model": asdict(model), "tokenizer": tokenizer.sha256, "first": first and first.target_sha256}
+    run = Run(target, train, folder, identity)
     streams = training_streams(tokenizer, folder.parent)
-    short = Batches(streams, train.seq_len, train.batch_tokens, train.seed)
-    long = Batches(streams, 2 * train.seq_len, train.batch_tokens, train.seed + 1)
+    short = Batches(streams, train.seq_len, train.batch_tokens, train.sums_share, train.seed)
+    long = Batches(streams, 2 * train.seq_len, train.batch_tokens, train.sums_share, train.seed + 1)
     first_long = round((1 - train.long_share) * train.num_steps)
     run.train(lambda step: (long if step >= first_long else short)[step], lambda w, seed: next_token_loss(target, w))
     return target, run

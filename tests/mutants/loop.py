@@ -8,7 +8,7 @@ ENDS = IN_DECODE + "test_ends_of_a_text"
 CUT = IN_DECODE + "test_a_text_is_the_unlimited_one_cut_by_the_stopping_rule"
 LOOP = "tests/test_law_of_the_loop.py::test_loop_over_trees_of_the_context_has_the_target_law"
 PLAIN = "tests/test_law_of_the_loop.py::test_plain_decoding_has_the_target_law"
-TOO_LONG = IN_DECODE + "test_a_draft_longer_than_needed_is_cut"
+ENDING = IN_DECODE + "test_ending_takes_the_same_tokens_in_any_pieces"
 FRESH = "tests/test_cache.py::test_after_each_cycle_both_caches_equal_those_of_a_fresh_prefill"
 
 LAW_AT = "lambda node: law(rows[node], sampling)"
@@ -140,7 +140,7 @@ FAULTS = (
         MODULE,
         "if token in self.stop:",
         "if token in self.stop or self.stop & set(tokens[self.room :]):",
-        TOO_LONG,
+        ENDING,
         "sgl-project/sglang #31599: a stop token beyond the limit does not count",
     ),
     Fault(
@@ -148,7 +148,7 @@ FAULTS = (
         MODULE,
         "taken = tuple(tokens[: self.room])",
         "taken = tuple(tokens)\n        self.room = max(self.room, len(taken))",
-        TOO_LONG,
+        ENDING,
         "SafeAILab/EAGLE `eagenerate` keeps the whole last run; panbanda/higgs PR #204",
     ),
     Fault(
@@ -158,6 +158,14 @@ FAULTS = (
         "ending.room + 1  # the bonus",
         LOOP,
         "turboderp-org/exllamav2 #274, vllm-project/vllm #57941: reads past the context's end",
+    ),
+    Fault(
+        "draft deeper than the room is read",
+        MODULE,
+        "require(deepest <= depth, ",
+        "require(True, ",
+        IN_DECODE + "test_a_draft_deeper_than_the_room_is_refused",
+        "vllm-project/vllm PR #24662, #58080: a drafter that ignores the end of the context",
     ),
     Fault(
         "prefill counts into tau",

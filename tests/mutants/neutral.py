@@ -50,6 +50,7 @@ FAULTS = (
         "draft tree numbered depth first",
         "eagle_min.decode",
         "        places = [start",
+        "        from .tree import path_to\n"
         "        order = sorted(range(len(tree)), key=lambda node: path_to(tree.parents, node))\n"
         "        number = {-1: -1, **{old: new for new, old in enumerate(order)}}\n"
         "        tree = DraftTree(\n"
