@@ -195,7 +195,7 @@ def small_set(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shape = ModelConfig(vocab_size=257, width=8, num_layers=1, num_heads=2, hidden=8, context=512)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        digest = save_model(GPT(shape), folder, "target", {})
+        digest = save_model(GPT(shape), folder, "target", {"tokenizer_sha256": BYTES.sha256})
         for name in ("eagle", "other"):
             save_model(EagleHead(shape), folder, name, {"target_sha256": digest})
     save_vocabulary(BYTES.vocabulary, folder / "tokenizer.ranks")
