@@ -40,6 +40,11 @@ EAGLE_DRAFTERS = {
 DRAFTERS = ("none", *EAGLE_DRAFTERS)
 
 
+def shipped_prompts() -> dict[str, list[str]]:
+    """Domain -> texts to continue, written for this project. OSError or ValueError when they cannot be read."""
+    return json.loads((SHIPPED / "prompts.json").read_text(encoding="utf-8"))
+
+
 def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then rename it: never half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import eagle_min
 from eagle_min.__main__ import COMMANDS, main
-from eagle_min.checkpoint import save_model
+from eagle_min.checkpoint import save_model, shipped_prompts
 from eagle_min.commands import demo
 from eagle_min.commands.difference import drawn_number, explain, first_difference, gap_of
 from eagle_min.config import ModelConfig
@@ -280,7 +280,7 @@ def test_without_arguments_the_demo_runs(monkeypatch):
 
 
 def test_prompts_are_many_and_distinct_and_short_enough():
-    prompts, tokenizer = demo.shipped_prompts(), eagle_min.load("tiny").tokenizer
+    prompts, tokenizer = shipped_prompts(), eagle_min.load("tiny").tokenizer
     assert list(prompts) == ["code", "prose", "sums"]
     for domain, texts in prompts.items():
         assert len(set(texts)) == len(texts) >= 50, domain

@@ -7,10 +7,9 @@ Read next: `difference.py`.
 """
 
 import argparse
-import json
 from dataclasses import dataclass
 
-from ..checkpoint import SHIPPED, ModelSet, load
+from ..checkpoint import ModelSet, load, shipped_prompts
 from ..config import require
 from ..decode import Generation, generate, stream
 from ..dice import SeededDice
@@ -65,11 +64,6 @@ def run(args: argparse.Namespace) -> int:
                 pairs.append(decode_twice(models, painter, domain, text, options))
     print(f"\n{best_tree(models, painter, pairs)}\n\n{summary(pairs)}")
     return 1 if any(pair.at_fault for pair in pairs) else 0
-
-
-def shipped_prompts() -> dict[str, list[str]]:
-    """Domain -> prompts. OSError or ValueError when `tinymodels/prompts.json` cannot be read."""
-    return json.loads((SHIPPED / "prompts.json").read_text(encoding="utf-8"))
 
 
 def describe(models: ModelSet) -> str:

@@ -31,7 +31,7 @@ from . import costs
 from .calibration import calibration
 from .compare import split_list
 from .measures import first_cycles
-from .prefixes import LONGEST, held_out_prefixes, shipped_prompts
+from .prefixes import LONGEST, held_out_prefixes, prompt_ids
 from .record import Column, Row, check_writable, number, provenance, text_table, write_rows
 from .timing import in_turn, seconds_per_token
 
@@ -143,7 +143,7 @@ def useless(models: ModelSet, drafter: EagleDrafter, args: argparse.Namespace) -
         random_head = EagleHead(models.target.config).eval().requires_grad_(False)
     grower, tree, _ = EAGLE_DRAFTERS["eagle2"]
     everyone = {"plain": None, "useless": EagleDrafter(models.target, random_head, grower, tree)}
-    prompts = shipped_prompts("code", models.tokenizer, max(1, args.rounds // 6))
+    prompts = prompt_ids("code", models.tokenizer, max(1, args.rounds // 6))
     for temperature in (0.0, 1.0):
         runs = in_turn(models.target, everyone, prompts, costs.GENERATED, temperature, args.seed)
         slowdown = seconds_per_token(runs["useless"]) / seconds_per_token(runs["plain"])

@@ -19,7 +19,7 @@ from ..decode import Drafter
 from ..train.corpus import load_held_out
 from ..train.evaluate import bits_per_byte
 from . import measures
-from .prefixes import DOMAINS, LONGEST, Prefix, held_out_prefixes, shipped_prompts
+from .prefixes import DOMAINS, LONGEST, Prefix, held_out_prefixes, prompt_ids
 from .record import Column, Row, check_writable, interval, number, provenance, text_table, write_rows
 from .timing import Timed, in_turn, quartiles, seconds_per_token
 
@@ -135,7 +135,7 @@ def measure(models: ModelSet, drafters: dict[str, Drafter | None], plan: Plan) -
         prefixes = held_out_prefixes(domain, documents, models.tokenizer, plan.prefixes, plan.seed, longest)
         limit = QUICK_BITS_TOKENS if plan.quick else None
         bits = bits_per_byte(models.target, documents, models.tokenizer, limit)
-        prompts = shipped_prompts(domain, models.tokenizer, plan.prompts)
+        prompts = prompt_ids(domain, models.tokenizer, plan.prompts)
         for temperature in plan.temperatures:
             everyone = {PLAIN: None, **drafters}
             stop = {models.tokenizer.end_id}

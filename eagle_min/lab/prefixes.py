@@ -11,14 +11,12 @@ Held-out sums are single lines; a document of sums is a dozen of them, as in tra
 Read next: `measures.py`.
 """
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ..checkpoint import SHIPPED
+from ..checkpoint import shipped_prompts
 from ..config import require
 from ..tokenizer import Tokenizer
 from ..train.corpus import Document
@@ -67,11 +65,8 @@ def sheets(lines: Sequence[Document], rng: np.random.Generator) -> list[Document
     return [(f"sums/sheet {i}", "\n".join(texts[start : start + LINES_OF_SUMS])) for i, start in enumerate(starts)]
 
 
-def shipped_prompts(
-    domain: str, tokenizer: Tokenizer, count: int, path: Path = SHIPPED / "prompts.json"
-) -> list[list[int]]:
+def prompt_ids(domain: str, tokenizer: Tokenizer, count: int) -> list[list[int]]:
     """The first `count` shipped prompts of a domain as token ids, all when there are fewer."""
     require(domain in DOMAINS, "domain", domain, f"one of {', '.join(DOMAINS)}")
     require(count >= 1, "number of prompts", count, "at least 1")
-    require(path.exists(), "file of prompts", str(path), "an existing file")
-    return [tokenizer.prompt(text) for text in json.loads(path.read_text(encoding="utf-8"))[domain][:count]]
+    return [tokenizer.prompt(text) for text in shipped_prompts()[domain][:count]]

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..checkpoint import load, read_card, save_model
+from ..checkpoint import load, read_card, save_model, shipped_prompts
 from ..config import ModelConfig, require
 from ..model import GPT
 from ..tokenizer import Tokenizer, learn_vocabulary, load_tokenizer, save_vocabulary
 from .batches import token_stream, training_streams, versions
 from .corpus import load_corpus, load_held_out, mirrored
-from .evaluate import bits_per_byte, sum_accuracy
+from .evaluate import agreement, bits_per_byte, sum_accuracy
 from .head import RECIPES, train_head
 from .loop import Run, TrainConfig
 from .ngram import NGram, lzma_bits_per_byte
@@ -43,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     head.add_argument("--recipe", choices=sorted(RECIPES), default="steps")
     head.add_argument("--name", default="eagle", help="file name of the head")
     train = TrainConfig()
-    for command in (target, head):
+    for command, batch_tokens in ((target, train.batch_tokens), (head, HEAD_BATCH_TOKENS)):
+        command.add_argument("--batch-tokens", type=int, default=batch_tokens, help="in a step")
         command.add_argument("--models", type=Path, required=True, help="folder of the set of models")
         command.add_argument("--run", dest="folder", type=Path, required=True, help="folder of the run")
         command.add_argument("--tokens", type=int, default=train.tokens, help="how many to train on")
@@ -57,11 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train what was asked for; ValueError or FileNotFoundError, one line, for what cannot be."""
-    names = ("tokens", "decay", "sums_share", "matrix_lr", "other_lr", "seed")
-    options = {**{name: getattr(args, name) for name in names}, "num_threads": args.threads}
-    if args.what == "target":
-        return run_target(args, TrainConfig(**options))
-    return run_head(args, TrainConfig(**options, batch_tokens=HEAD_BATCH_TOKENS))
+    names = ("tokens", "batch_tokens", "decay", "sums_share", "matrix_lr", "other_lr", "seed")
+    train = TrainConfig(**{name: getattr(args, name) for name in names}, num_threads=args.threads)
+    return run_target(args, train) if args.what == "target" else run_head(args, train)
 
 
 def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
@@ -89,6 +88,7 @@ def measured(target: GPT, tokenizer: Tokenizer, code: np.ndarray) -> dict:
     return {
         "corpus_sha256": corpus.fingerprint(),
         "held_out_bits_per_byte": {d: bits_per_byte(target, held_out[d], tokenizer) for d in ("code", "prose")},
+        "prompts_bits_per_byte": prompts_bits(target, tokenizer),
         "held_out_sums_right": sum_accuracy(target, tokenizer, held_out["sums"]),
         "of_them_unseen_both_ways_right": sum_accuracy(target, tokenizer, mirrored(held_out["sums"])[1]),
         "rivals_on_held_out_code": {
@@ -98,13 +98,21 @@ def measured(target: GPT, tokenizer: Tokenizer, code: np.ndarray) -> dict:
     }
 
 
+def prompts_bits(target: GPT, tokenizer: Tokenizer) -> float:
+    """Bits per byte of the shipped prompts: a figure that a test can make again in a second."""
+    return bits_per_byte(target, [(d, text) for d, texts in shipped_prompts().items() for text in texts], tokenizer)
+
+
 def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
     """Train a head for the target of the set, write weights and card."""
     allowed = args.name.isidentifier() or args.name.replace("-", "_").isidentifier()
     require(allowed and args.name != "target", "name", args.name, "letters, digits, - and _, and not target")
     models, recipe = load(str(args.models)), RECIPES[args.recipe]
     head, done = train_head(models, recipe, train, args.folder)
+    round_to_bfloat16(head)
+    prompts = [models.tokenizer.prompt(text) for texts in shipped_prompts().values() for text in texts]
     card = {"recipe": args.recipe, **asdict(recipe), "target_sha256": models.target_sha256}
+    card |= {"agreement_on_prompts": agreement(models.target, head, prompts)}
     digest = save_model(head, args.models, args.name, {"kind": "head", **card, **provenance(train, done)})
     print(f"head {args.name} {digest[:12]}")
     return 0

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..config import require
+from ..head import EagleHead
 from ..model import GPT
 from ..tokenizer import Tokenizer
 from .batches import token_stream
@@ -132,3 +133,17 @@ def answered(target: GPT, tokenizer: Tokenizer, lines: Sequence[str], enders: Te
         same = guess[start - 1 : len(ids) - 1].tolist() == ids[start:]
         count += bool(same and torch.isin(guess[len(ids) - 1], enders))
     return count
+
+
+@torch.inference_mode()
+def agreement(target: GPT, head: EagleHead, texts: Sequence[Sequence[int]]) -> float:
+    """Share of rows of the texts (token ids each) where the head, given true features, and the target find
+    the same token likeliest. ValueError when no text has three tokens."""
+    same = []
+    for ids in texts:
+        tokens = torch.tensor(ids)
+        features = target.features(tokens, torch.arange(len(ids)))
+        guesses = head(features[:-2], target.embed(tokens[1:-1]), torch.arange(len(ids) - 2))  # of features 1, 2, ...
+        same += (target.lm_head(guesses).argmax(-1) == target.lm_head(features[1:-1]).argmax(-1)).tolist()
+    require(len(same) > 0, "rows of text", 0, "at least 1")
+    return sum(same) / len(same)
