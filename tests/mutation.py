@@ -9,7 +9,7 @@ A fault is planted by an import hook in a child process, forked from a server th
 and pytest loaded but nothing of this project. So a child costs little more than its tests, files stay
 as they are, and no module of one run is seen by another.
 
-Verdicts: `killed` (a test failed, or the time limit passed: then the reason says so), `survived` (the
+Verdicts: `killed` (a test failed, or used up its processor time: then the reason says so), `survived` (the
 tests ran and passed), `error` (they did not run properly, which must never count as a kill: snippet not
 found, syntax error, module not imported, import or name error, nothing collected, crash).
 """
@@ -21,6 +21,8 @@ import importlib.util
 import multiprocessing
 import os
 import re
+import resource
+import signal
 import sys
 import tempfile
 import time
@@ -35,7 +37,8 @@ from mutants import FAULTS, NEUTRAL
 from mutants.fault import ROOT, Fault
 
 PRELOAD = ["torch", "numpy", "tiktoken", "pytest", "hypothesis.stateful", "hypothesis.extra", "concurrent.futures"]
-LIMIT = 300.0  # seconds for one child; far above what any of them needs on a busy machine
+LIMIT = 60  # seconds of processor time for a fault, which needs about one; ten times as much for whole files
+PATIENCE = 30  # so many times as long by the clock, then something is wrong: a busy machine is no reason to kill
 BROKEN = (ImportError, SyntaxError, NameError)  # a fault that cannot even run shows nothing about a test
 
 
@@ -118,10 +121,16 @@ class Observer:
         return ("survived", f"{self.num_passed} passed") if self.num_passed else ("error", "no test ran")
 
 
-def _child(fault: Fault, seed: int | None, output: str, sender) -> None:
+def limit_of(fault: Fault, limit: int) -> int:
+    return limit * 10 if fault.neutral else limit
+
+
+def _child(fault: Fault, seed: int | None, limit: int, output: str, sender) -> None:
     """One fault in a fresh process; sends (verdict, reason, seconds)."""
     import torch
 
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))  # then the signal SIGXCPU ends the process
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     file = os.open(output, os.O_WRONLY | os.O_TRUNC)
     os.dup2(file, 1), os.dup2(file, 2)
     torch.set_num_threads(1)
@@ -139,26 +148,25 @@ def _child(fault: Fault, seed: int | None, output: str, sender) -> None:
     sender.send((*observer.verdict(code, planted), time.process_time()))
 
 
-def _start(context, fault: Fault, seed: int | None):
+def _start(context, fault: Fault, seed: int | None, limit: int):
     """(process, receiving end, output file) of a running child."""
     handle, output = tempfile.mkstemp(prefix="mutation-")
     os.close(handle)
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(fault, seed, output, sender), daemon=True)
+    process = context.Process(target=_child, args=(fault, seed, limit, output, sender), daemon=True)
     process.start()
     sender.close()
     return process, receiver, output
 
 
-def _finish(fault: Fault, process, receiver, output: str, limit: float) -> Result:
-    """The result of a child that ended, or whose time is over."""
-    overdue = process.exitcode is None
-    if overdue:
+def _finish(fault: Fault, process, receiver, output: str, limit: int) -> Result:
+    """The result of a child that ended, or that we no longer wait for."""
+    if process.exitcode is None:
         process.kill()
         process.join()
     verdict, reason, seconds = "error", f"the process ended with status {process.exitcode}", 0.0
-    if overdue:
-        verdict, reason, seconds = "killed", f"time limit of {limit:.0f} s", limit
+    if process.exitcode == -signal.SIGXCPU:
+        verdict, reason, seconds = "killed", f"time limit of {limit} s", float(limit)
     elif receiver.poll():
         with contextlib.suppress(EOFError):
             verdict, reason, seconds = receiver.recv()
@@ -168,7 +176,7 @@ def _finish(fault: Fault, process, receiver, output: str, limit: float) -> Resul
 
 
 def run(
-    faults: Iterable[Fault], num_workers: int = 2, limit: float = LIMIT, seed: int | None = None
+    faults: Iterable[Fault], num_workers: int = 2, limit: int = LIMIT, seed: int | None = None
 ) -> Iterator[Result]:
     """Results as they come, at most `num_workers` children at a time."""
     context = multiprocessing.get_context("forkserver")
@@ -182,15 +190,15 @@ def run(
             except (ValueError, SyntaxError, OSError) as error:
                 yield Result(fault, "error", f"{type(error).__name__}: {error}")
                 continue
-            child = _start(context, fault, seed)
+            child = _start(context, fault, seed, limit_of(fault, limit))
             running[child[0].sentinel] = (fault, *child, time.monotonic())
         ready = wait(list(running), timeout=0.5)
         for sentinel, (fault, process, receiver, output, start) in list(running.items()):
             if sentinel in ready:
                 process.join()
-            if sentinel in ready or time.monotonic() - start > limit:
+            if sentinel in ready or time.monotonic() - start > PATIENCE * limit_of(fault, limit):
                 del running[sentinel]
-                yield _finish(fault, process, receiver, output, limit)
+                yield _finish(fault, process, receiver, output, limit_of(fault, limit))
 
 
 def killer_of(result: Result) -> str:

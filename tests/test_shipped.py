@@ -38,9 +38,14 @@ def test_agreement_of_a_head_on_the_shipped_prompts_is_the_one_on_its_card(name)
     )
 
 
-def test_unseen_sums_are_answered():
+def test_share_of_unseen_sums_answered_right_is_the_one_on_the_card():
     models = shipped()
-    assert sum_accuracy(models.target, models.tokenizer, sums(0, num_documents=0)[1]) >= 0.9
+    share = sum_accuracy(models.target, models.tokenizer, sums(0, num_documents=0)[1])
+    assert share == pytest.approx(read_card(FOLDER, "target")["held_out_sums_right"], abs=0.005)
+
+
+def test_ten_and_two_is_twelve():
+    models = shipped()
     answer = generate(models.target, models.tokenizer.prompt("10 + 2 ="), max_new_tokens=4)
     assert models.tokenizer.decode(answer.tokens).split("\n")[0] == " 12"
 

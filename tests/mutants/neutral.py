@@ -52,12 +52,12 @@ FAULTS = (
         "        places = [start",
         "        from .tree import path_to\n"
         "        order = sorted(range(len(tree)), key=lambda node: path_to(tree.parents, node))\n"
-        "        number = {-1: -1, **{old: new for new, old in enumerate(order)}}\n"
+        "        renamed = {-1: -1, **{old: new for new, old in enumerate(order)}}\n"
         "        tree = DraftTree(\n"
         "            tuple(tree.tokens[old] for old in order),\n"
-        "            tuple(number[tree.parents[old]] for old in order),\n"
+        "            tuple(renamed[tree.parents[old]] for old in order),\n"
         "            tuple(tree.log_confidence[old] for old in order),\n"
-        "            {number[old]: law for old, law in tree.child_laws.items()},\n"
+        "            {renamed[old]: law for old, law in tree.child_laws.items()},\n"
         "        )\n"
         "        places = [start",
         LOOP,

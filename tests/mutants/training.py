@@ -67,8 +67,8 @@ FAULTS = (
     Fault(
         "LM head is trained along",
         MODULE,
-        "    target.requires_grad_(False)\n    head = new_head(target, train.seed)\n",
-        "    head = new_head(target, train.seed)\n    head.lm_head = target.lm_head\n",
+        "head = new_head(target, train.seed)",
+        "head = new_head(target, train.seed)\n    head.lm_head = target.lm_head.requires_grad_(True)",
         FROZEN,
         "common: the shared LM head or embedding among the draft's parameters",
     ),
