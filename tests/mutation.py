@@ -175,9 +175,7 @@ def _finish(fault: Fault, process, receiver, output: str, limit: int) -> Result:
     return Result(fault, verdict, reason, seconds, text)
 
 
-def run(
-    faults: Iterable[Fault], num_workers: int = 2, limit: int = LIMIT, seed: int | None = None
-) -> Iterator[Result]:
+def run(faults: Iterable[Fault], num_workers: int = 2, limit: int = LIMIT, seed: int | None = None) -> Iterator[Result]:
     """Results as they come, at most `num_workers` children at a time."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
