@@ -106,7 +106,7 @@ def recursive_rejection(tree: DraftTree, law_at: LawAt, dice: Dice, position: in
     of drawing: sorting or pruning them by probability breaks it.
     If r = 0 then p = q, and a coin of probability 1 never rejects; in floats it may by rounding,
     and then p stays as it is. ValueError when a child has draft probability 0.
-    Checked by `test_recursive_rejection_emits_the_target_law` in tests/test_verify.py.
+    Checked by `test_recursive_rejection_emits_the_target_law` in tests/test_verify_sampled.py.
     """
     below = children(tree.parents)
     path = [0]
