@@ -48,9 +48,8 @@ RECIPES = {
 def new_head(target: GPT, seed: int) -> EagleHead:
     """A head of the target's shape; what its layer adds starts at zero.
 
-    Entries of an embedding are far smaller than those of a feature (here 20 times). The fusion layer starts
-    with weights that make up for it, or the head would be slow to notice the token at all: 60 updates
-    then predict 1.5 times as many tokens right.
+    Entries of an embedding are far smaller than those of a feature. The fusion layer starts
+    with weights that make up for it, or the head would be slow to notice the token at all.
     """
     generator = torch.Generator().manual_seed(seed)
     head = EagleHead(target.config)
