@@ -16,7 +16,7 @@ def require(condition: bool, what: str, value: object, allowed: str) -> None:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The shape of a Llama-like model; an EAGLE head shares all of it but `num_layers`."""
+    """The shape of a Llama-like model; an EAGLE head is one layer of the same `width`."""
 
     vocab_size: int = 1024
     width: int = 128  # D, the residual stream

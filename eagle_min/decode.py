@@ -44,19 +44,23 @@ class Target(Protocol):
     def start(self, num_spare: int = 0) -> TargetSession: ...
 
 
-class Drafter(Protocol):
-    """Anything that proposes a tree. `num_nodes` bounds its size, root included."""
-
-    num_nodes: int
-
-    def start(self, prompt_ids: Sequence[int]) -> None:
-        """A new sequence begins; nothing of it is known to the drafter but the prompt."""
+class DraftSession(Protocol):
+    """One sequence being drafted for."""
 
     def learn(self, tokens: Sequence[int], features: Any) -> None:
         """Positions were committed: their features, and the tokens that follow each of them."""
 
     def propose(self, root: int, depth: int, dice: Dice, cycle: int, sampling: SamplingConfig) -> DraftTree:
         """A tree below `root`, at most `depth` >= 1 levels deep."""
+
+
+class Drafter(Protocol):
+    """Anything that proposes trees. `num_nodes` bounds their size, root included."""
+
+    num_nodes: int
+
+    def start(self, prompt_ids: Sequence[int]) -> DraftSession:
+        """A new sequence begins; nothing of it is known yet but the prompt."""
 
 
 @dataclass(frozen=True)
@@ -151,14 +155,14 @@ def speculative_cycles(
     features, rows = session.read(list(prompt_ids), list(range(len(prompt_ids))))
     root = dice.categorical(law(rows[-1], sampling), target_draw(session.length))
     yield Cycle(ending.take([root]), 0, None, (), ending.reason)
-    drafter.start(prompt_ids)
+    draft = drafter.start(prompt_ids)
     following = [*prompt_ids[1:], root]
     number = 0
     while ending.reason is None:
         start, depth = session.length, ending.room - 1  # the bonus takes the last place
         if depth:
-            drafter.learn(following, features)
-            tree = drafter.propose(root, depth, dice, number, sampling)
+            draft.learn(following, features)
+            tree = draft.propose(root, depth, dice, number, sampling)
             check_proposal(tree, root, depth, drafter.num_nodes, target.vocab_size)
         else:
             tree = root_only(root)

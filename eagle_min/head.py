@@ -66,35 +66,44 @@ Grow = Callable[..., DraftTree]
 
 
 class EagleDrafter:
-    """Proposes a tree a cycle: `grow` decides its shape, the head supplies the confidences."""
+    """How to draft: `grow` decides the shape of a tree, the head supplies the confidences."""
 
     def __init__(self, target: GPT, head: EagleHead, grow: Grow, tree: TreeConfig, sampled: bool = False) -> None:
         """`sampled`: `grow` draws its children and so also takes dice, cycle and sampling."""
         self.target, self.head, self.grow, self.tree, self.sampled = target, head, grow, tree, sampled
         self.num_nodes = tree.num_nodes
 
-    def start(self, prompt_ids: Sequence[int]) -> None:
-        """Forget the last sequence. The first token has no feature before it, so no row of its own."""
+    def start(self, prompt_ids: Sequence[int]) -> "EagleSession":
+        """Draft for a new sequence. The prompt is not needed: its tokens come with their features."""
+        return EagleSession(self)
+
+
+class EagleSession:
+    """One sequence being drafted for: the head's cache of it, and the guess the next tree starts from."""
+
+    def __init__(self, drafter: EagleDrafter) -> None:
+        self.drafter, tree = drafter, drafter.tree
         # the pool holds at most top_k expanded nodes a level, or all nodes of the tree
-        num_spare = max(self.tree.num_nodes, self.tree.top_k * self.tree.depth)
-        capacity = self.target.context + num_spare
-        self.cache = KVCache(self.head.config, 1, capacity, self.head.fuse.weight)
+        num_spare = max(tree.num_nodes, tree.top_k * tree.depth)
+        head = drafter.head
+        self.cache = KVCache(head.config, 1, drafter.target.context + num_spare, head.fuse.weight)
 
     @torch.inference_mode()
     def learn(self, tokens: Sequence[int], features: Tensor) -> None:
         """Read true rows: `features` (n, D) of the positions just committed, and the n tokens that
-        follow them. The last row is the one the next tree starts from."""
+        follow them. The first token of a sequence has no feature before it, and so no row of its own."""
         start = self.cache.length
         positions = torch.arange(start, start + len(tokens), device=features.device)
-        embedded = self.target.embed(torch.tensor(tokens, device=features.device))
-        self.last_guess = self.head(features, embedded, positions, None, self.cache)[-1:]
+        embedded = self.drafter.target.embed(torch.tensor(tokens, device=features.device))
+        self.last_guess = self.drafter.head(features, embedded, positions, None, self.cache)[-1:]
 
     @torch.inference_mode()
     def propose(self, root: int, depth: int, dice: Dice, cycle: int, sampling: SamplingConfig) -> DraftTree:
         """A tree of at most `depth` levels below `root`. Tree rows leave the cache again."""
-        expansion = Expansion(self.target, self.head, self.cache, self.last_guess)
-        chance = (dice, cycle, sampling) if self.sampled else ()
-        tree = self.grow(root, expansion, self.tree, depth, *chance)
+        drafter = self.drafter
+        expansion = Expansion(drafter.target, drafter.head, self.cache, self.last_guess)
+        chance = (dice, cycle, sampling) if drafter.sampled else ()
+        tree = drafter.grow(root, expansion, drafter.tree, depth, *chance)
         self.cache.truncate(expansion.num_true)
         return tree
 

@@ -85,8 +85,9 @@ class TableDrafter:
     def num_nodes(self) -> int:
         return max([self.config.num_nodes, *map(len, self.pool)])
 
-    def start(self, prompt_ids: Sequence[int]) -> None:
+    def start(self, prompt_ids: Sequence[int]) -> "TableDrafter":
         self.text, self.num_prompt = [prompt_ids[0]], len(prompt_ids)
+        return self
 
     def learn(self, tokens: Sequence[int], features: np.ndarray) -> None:
         assert len(tokens) == len(features) > 0

@@ -148,8 +148,9 @@ class Chain:
         self.guess, self.longest, self.obedient = guess, longest, obedient
         self.num_nodes = longest + 1
 
-    def start(self, prompt_ids) -> None:
+    def start(self, prompt_ids) -> "Chain":
         self.text = [prompt_ids[0]]
+        return self
 
     def learn(self, tokens, features) -> None:
         self.text += tokens

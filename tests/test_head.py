@@ -3,6 +3,9 @@
 `networks.slow_head` is the oracle of the head's arithmetic.
 """
 
+import copy
+from itertools import zip_longest
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,9 +32,9 @@ import eagle_min.train.head
 from eagle_min import stream
 from eagle_min.config import SamplingConfig
 from eagle_min.dice import SeededDice
-from eagle_min.head import Expansion
+from eagle_min.head import EagleHead, Expansion
 from eagle_min.tokenizer import Tokenizer
-from eagle_min.train.head import RECIPES, new_head, train_head, unroll
+from eagle_min.train.head import RECIPES, head_loss, louder, loudness, new_head, train_head, unroll
 from eagle_min.train.loop import TrainConfig
 from eagle_min.train.target import new_target
 
@@ -52,18 +55,17 @@ def slow_drafts(seed: int, text: list[int]) -> np.ndarray:
 
 
 @torch.inference_mode()
-def taught_drafter(seed: int, text: list[int], kind: str = "confidence"):
-    """A drafter that has learned `text`, true features and all; its last token is the root."""
-    drafter = random_drafter(kind, seed)
-    drafter.start(text[:1])
+def taught(seed: int, text: list[int], kind: str = "confidence"):
+    """A session that has learned `text`, true features and all; its last token is the root."""
+    draft = random_drafter(kind, seed).start(text[:1])
     features, _ = random_target(seed).start().read(text[:-1], list(range(len(text) - 1)))
-    drafter.learn(text[1:], features)
-    return drafter
+    draft.learn(text[1:], features)
+    return draft
 
 
 def expansion(seed: int, text: list[int]) -> Expansion:
-    drafter = taught_drafter(seed, text)
-    return Expansion(drafter.target, drafter.head, drafter.cache, drafter.last_guess)
+    draft = taught(seed, text)
+    return Expansion(draft.drafter.target, draft.drafter.head, draft.cache, draft.last_guess)
 
 
 @given(seeds, texts)
@@ -98,16 +100,17 @@ class Pupil:
         self.tokens: list[int] = []
         self.features: list[np.ndarray] = []
 
-    def start(self, prompt_ids) -> None:
-        self.drafter.start(prompt_ids)
+    def start(self, prompt_ids) -> "Pupil":
+        self.draft = self.drafter.start(prompt_ids)
+        return self
 
     def learn(self, tokens, features) -> None:
         self.tokens += tokens
         self.features += list(features.numpy())
-        self.drafter.learn(tokens, features)
+        self.draft.learn(tokens, features)
 
     def propose(self, *arguments):
-        return self.drafter.propose(*arguments)
+        return self.draft.propose(*arguments)
 
 
 @given(seeds, st.sampled_from([*TREES, "static_sampled"]), texts)
@@ -160,12 +163,12 @@ def test_growing_leaves_the_cache_as_it_was(kind):
     @fewer(2)
     @given(seeds, texts, st.integers(1, 6))
     def check(seed, text, depth):
-        drafter = taught_drafter(seed, text, kind)
-        before, length = cache_rows(drafter.cache), drafter.cache.length
+        draft = taught(seed, text, kind)
+        before, length = cache_rows(draft.cache), draft.cache.length
         sampling = SamplingConfig(temperature=1.0)
-        first, second = (drafter.propose(text[-1], depth, SeededDice(seed), 0, sampling) for _ in range(2))
-        assert drafter.cache.length == length == len(text) - 1
-        assert np.array_equal(cache_rows(drafter.cache), before)
+        first, second = (draft.propose(text[-1], depth, SeededDice(seed), 0, sampling) for _ in range(2))
+        assert draft.cache.length == length == len(text) - 1
+        assert np.array_equal(cache_rows(draft.cache), before)
         assert first == second
         first.check_invariants()
 
@@ -174,7 +177,8 @@ def test_growing_leaves_the_cache_as_it_was(kind):
 
 def test_growing_runs_the_head_once_a_level():
     """The root needs no pass of its own: the last true row is (feature before the root, root)."""
-    drafter, sizes = taught_drafter(0, [1, 2, 3]), []
+    draft, sizes = taught(0, [1, 2, 3]), []
+    drafter = draft.drafter
     forward = drafter.head.forward
 
     def counted(features, *rest):
@@ -183,7 +187,7 @@ def test_growing_runs_the_head_once_a_level():
 
     drafter.head.forward = counted
     try:
-        tree = drafter.propose(3, 4, SeededDice(0), 0, SamplingConfig())
+        tree = draft.propose(3, 4, SeededDice(0), 0, SamplingConfig())
     finally:
         del drafter.head.forward
     assert len(tree) == drafter.tree.num_nodes
@@ -207,38 +211,65 @@ def test_a_training_time_step_equals_a_chain_drafted_from_each_row(seed, text, n
             features = np.concatenate([features, guess[None]])
 
 
-@given(seeds, texts, texts)
-def test_a_new_sequence_starts_from_nothing(seed, first, second):
-    used, fresh = taught_drafter(seed, first), taught_drafter(seed, second)
-    features, _ = random_target(seed).start().read(second[:-1], list(range(len(second) - 1)))
-    used.start(second[:1])
-    used.learn(second[1:], features)
-    assert used.cache.length == fresh.cache.length
-    trees = [drafter.propose(second[-1], 3, SeededDice(seed), 0, SamplingConfig(1.0)) for drafter in (used, fresh)]
-    assert trees[0] == trees[1]
+@given(seeds, texts, texts, st.sampled_from([*TREES, "static_sampled"]))
+def test_texts_decoded_in_turn_by_one_drafter_do_not_mix(seed, first, second, kind):
+    """A drafter keeps nothing of a sequence: what is known of one belongs to its session."""
+    options = {"max_new_tokens": 6, "temperature": 1.0, "seed": seed}
+    alone = [list(stream(random_target(seed), text, random_drafter(kind, seed), **options)) for text in (first, second)]
+    drafter = random_drafter(kind, seed)
+    one, other = (stream(random_target(seed), text, drafter, **options) for text in (first, second))
+    in_turn = list(zip_longest(one, other))
+    assert [cycle for cycle, _ in in_turn if cycle] == alone[0]
+    assert [cycle for _, cycle in in_turn if cycle] == alone[1]
 
 
 def snapshot(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in module.state_dict().items()}
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_training_a_head_changes_the_head_and_nothing_of_the_target(recipe, tmp_path, monkeypatch):
-    """Embedding and LM head are shared with the target, which must stay as it is, byte for byte."""
+def trained(target: torch.nn.Module, recipe: str, folder: Path, monkeypatch, **rates: float) -> EagleHead:
+    """A head after three updates on random text."""
     rng = np.random.default_rng(0)
     streams = {name: rng.integers(0, CONFIG.vocab_size, 3000).astype(np.uint16) for name in ("code", "prose", "sums")}
     monkeypatch.setattr(eagle_min.train.head, "training_streams", lambda *_: streams)
+    config = TrainConfig(tokens=3 * 512, batch_tokens=512, seq_len=16, **rates)
+    tokenizer = Tokenizer([bytes([byte]) for byte in range(256)])
+    models = SimpleNamespace(target=target, tokenizer=tokenizer, target_sha256="0" * 64)
+    return train_head(models, RECIPES[recipe], config, folder)[0]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_training_a_head_changes_the_head_and_nothing_of_the_target(recipe, tmp_path, monkeypatch):
+    """Embedding and LM head are shared with the target, which must stay as it is, byte for byte."""
     target = new_target(CONFIG, seed=1)
     target.requires_grad_(True)  # freezing is the training's own business
     before, first = snapshot(target), snapshot(new_head(target, seed=0))
-    config = TrainConfig(tokens=3 * 512, batch_tokens=512, seq_len=16)
-    tokenizer = Tokenizer([bytes([byte]) for byte in range(256)])
-    models = SimpleNamespace(target=target, tokenizer=tokenizer, target_sha256="0" * 64)
-    head, _ = train_head(models, RECIPES[recipe], config, tmp_path)
+    head = trained(target, recipe, tmp_path, monkeypatch)
     assert all(torch.equal(value, before[name]) for name, value in target.state_dict().items())
     assert all(param.grad is None for param in target.parameters())
     changed = {name for name, value in head.state_dict().items() if not torch.equal(value, first[name])}
     assert changed == {name for name, _ in head.named_parameters()}
+
+
+def test_training_that_takes_no_step_gives_the_head_it_began_with(tmp_path, monkeypatch):
+    """Embeddings are made louder for the training; the factor must come back into the weights."""
+    target = new_target(CONFIG, seed=1)
+    assert loudness(target) > 5
+    head = trained(target, "paper", tmp_path, monkeypatch, matrix_lr=0.0, other_lr=0.0)
+    first = snapshot(new_head(target, seed=0))
+    assert all(torch.allclose(value, first[name], rtol=1e-6) for name, value in head.state_dict().items())
+
+
+@given(seeds, st.floats(0.1, 50), st.sampled_from(sorted(RECIPES)))
+def test_a_louder_embedding_is_the_same_as_louder_weights(seed, factor, recipe):
+    target, head = random_target(seed), random_head(seed)
+    windows = torch.randint(CONFIG.vocab_size, (2, 9), generator=torch.Generator().manual_seed(seed))
+    with torch.no_grad():
+        first = head_loss(target, head, RECIPES[recipe], windows, seed, factor)
+        other = copy.deepcopy(head)
+        louder(other, factor)
+        second = head_loss(target, other, RECIPES[recipe], windows, seed)
+    assert abs(first - second) < TOLERANCE * max(1.0, abs(first))
 
 
 def test_shipped_head_has_the_embedding_and_the_lm_head_of_its_target():

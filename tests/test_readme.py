@@ -45,7 +45,7 @@ def test_the_commands_of_the_readme_exist():
 
 def test_commands_and_blocks_are_found_in_a_text():
     text = (
-        "Type `python -m eagle_min`, or `x && python -m eagle_min generate \"a b\" --top-k 2`.\n"
+        'Type `python -m eagle_min`, or `x && python -m eagle_min generate "a b" --top-k 2`.\n'
         "```sh\n. env && python -m eagle_min compare  # a table\npython -m pytest\n```\n"
         "```python\na = 1\n```\n"
     )

@@ -34,13 +34,15 @@ def test_agreement_of_a_head_on_the_shipped_prompts_is_the_one_on_its_card(name)
     head = models.drafter("eagle2", head=name).head
     prompts = [models.tokenizer.prompt(text) for texts in shipped_prompts().values() for text in texts]
     assert agreement(models.target, head, prompts) == pytest.approx(
-        read_card(FOLDER, name)["agreement_on_prompts"], abs=0.005  # a near tie may fall either way
+        read_card(FOLDER, name)["agreement_on_prompts"],
+        abs=0.005,  # a near tie may fall either way
     )
 
 
-def test_share_of_unseen_sums_answered_right_is_the_one_on_the_card():
+def test_nine_in_ten_unseen_sums_are_answered_right_as_the_card_says():
     models = shipped()
     share = sum_accuracy(models.target, models.tokenizer, sums(0, num_documents=0)[1])
+    assert share >= 0.9
     assert share == pytest.approx(read_card(FOLDER, "target")["held_out_sums_right"], abs=0.005)
 
 

@@ -148,15 +148,15 @@ print("save mostly the cost of starting operators. Where it is large, n more tok
 # %%
 drafter = models.drafter("eagle2")
 features, _ = target.start().read(text[:num_cached], list(range(num_cached)))
-drafter.start(text[:num_cached])
-drafter.learn(text[1 : num_cached + 1], features)
+draft = drafter.start(text[:num_cached])
+draft.learn(text[1 : num_cached + 1], features)
 
 
 def draft_once() -> None:
     """The drafter's share of a cycle: four committed rows are read again, then a tree is grown."""
-    drafter.cache.truncate(num_cached - 4)
-    drafter.learn(text[num_cached - 3 : num_cached + 1], features[-4:])
-    drafter.propose(text[num_cached], drafter.tree.depth, SeededDice(0), 0, SamplingConfig())
+    draft.cache.truncate(num_cached - 4)
+    draft.learn(text[num_cached - 3 : num_cached + 1], features[-4:])
+    draft.propose(text[num_cached], drafter.tree.depth, SeededDice(0), 0, SamplingConfig())
 
 
 call_cost = call_ms[24] / call_ms[1]

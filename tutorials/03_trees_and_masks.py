@@ -227,15 +227,15 @@ print(f"all {num_trees} trees of 6 nodes: the best sum is {best:.3f}, rerank's i
 # %%
 features, _ = target.start().read(prompt, list(range(len(prompt))))
 drafter = models.drafter("eagle2")
-drafter.start(prompt)
+draft = drafter.start(prompt)
 root = tokenizer.encode("\n    ")[0]
-drafter.learn([*prompt[1:], root], features)
+draft.learn([*prompt[1:], root], features)
 
 
 def head_expand() -> Expansion:
     """A fresh growing tree; rows of an earlier one are forgotten."""
-    drafter.cache.truncate(len(prompt))
-    return Expansion(target, drafter.head, drafter.cache, drafter.last_guess)
+    draft.cache.truncate(len(prompt))
+    return Expansion(target, drafter.head, draft.cache, draft.last_guess)
 
 
 small = TreeConfig(num_nodes=8, depth=3, top_k=3)

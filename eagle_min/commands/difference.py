@@ -85,4 +85,3 @@ def drawn_number(seed: int, position: int) -> float:
         else:
             low = middle
     return low
-

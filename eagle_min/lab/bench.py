@@ -140,7 +140,7 @@ def useless(models: ModelSet, drafter: EagleDrafter, args: argparse.Namespace) -
     """The price of a drafter that knows nothing: a cycle that commits little more than the bonus."""
     with torch.random.fork_rng():
         torch.manual_seed(args.seed)
-        random_head = EagleHead(models.target.config).eval().requires_grad_(False)
+        random_head = EagleHead(drafter.head.config).eval().requires_grad_(False)
     grower, tree, _ = EAGLE_DRAFTERS["eagle2"]
     everyone = {"plain": None, "useless": EagleDrafter(models.target, random_head, grower, tree)}
     prompts = prompt_ids("code", models.tokenizer, max(1, args.rounds // 6))

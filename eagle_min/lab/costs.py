@@ -76,14 +76,14 @@ def head_seconds(drafter: EagleDrafter, rounds: int) -> dict[str, float]:
     target, width = drafter.target, drafter.tree.top_k
     tokens = tokens_of(target, CACHED + width + 2)
     features, _ = target.start().read(tokens[:CACHED], range(CACHED))
-    drafter.start(tokens[:CACHED])
-    drafter.learn(tokens[1 : CACHED + 1], features)
+    draft = drafter.start(tokens[:CACHED])
+    draft.learn(tokens[1 : CACHED + 1], features)
     level = tokens[CACHED + 1 : CACHED + 2 + width], [-1, *[0] * width], list(range(1, width + 1))
 
     @torch.inference_mode()
     def one_pass() -> None:
-        Expansion(target, drafter.head, drafter.cache, drafter.last_guess)(*level)
-        drafter.cache.truncate(CACHED)
+        Expansion(target, drafter.head, draft.cache, draft.last_guess)(*level)
+        draft.cache.truncate(CACHED)
 
     return medians({"step": reader(full_session(target, 1), 1), "head": one_pass}, rounds)
 

@@ -28,7 +28,7 @@ from .loop import Run, TrainConfig
 from .ngram import NGram, lzma_bits_per_byte
 from .target import train_target
 
-HEAD_BATCH_TOKENS = 4096  # a head is small and soon trained: smaller steps, more of them
+HEAD_BATCH_TOKENS = 2048  # a head is small and soon trained: smaller steps, more of them
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     head = models.add_parser("head", help="train an EAGLE head for a trained target")
     head.add_argument("--recipe", choices=sorted(RECIPES), default="steps")
     head.add_argument("--name", default="eagle", help="file name of the head")
+    head.add_argument("--num-heads", type=int, default=4, help="of its attention")
+    head.add_argument("--hidden", type=int, default=704, help="inner width of its SwiGLU")
     train = TrainConfig()
     for command, batch_tokens in ((target, train.batch_tokens), (head, HEAD_BATCH_TOKENS)):
         command.add_argument("--batch-tokens", type=int, default=batch_tokens, help="in a step")
@@ -108,7 +110,8 @@ def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
     allowed = args.name.isidentifier() or args.name.replace("-", "_").isidentifier()
     require(allowed and args.name != "target", "name", args.name, "letters, digits, - and _, and not target")
     models, recipe = load(str(args.models)), RECIPES[args.recipe]
-    head, done = train_head(models, recipe, train, args.folder)
+    shape = {"num_heads": args.num_heads, "hidden": args.hidden}
+    head, done = train_head(models, recipe, train, args.folder, **shape)
     round_to_bfloat16(head)
     prompts = [models.tokenizer.prompt(text) for texts in shipped_prompts().values() for text in texts]
     card = {"recipe": args.recipe, **asdict(recipe), "target_sha256": models.target_sha256}

@@ -14,7 +14,7 @@ Shapes: B windows, T rows, D width, H heads, V vocabulary. Read next: `evaluate.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -45,23 +45,35 @@ RECIPES = {
 }
 
 
-def new_head(target: GPT, seed: int) -> EagleHead:
-    """A head of the target's shape; what its layer adds starts at zero.
+def new_head(target: GPT, seed: int, **shape: int) -> EagleHead:
+    """A head of the target's shape but for the fields in `shape`; what its layer adds starts at zero.
 
-    Entries of an embedding are far smaller than those of a feature. The fusion layer starts
-    with weights that make up for it, or the head would be slow to notice the token at all.
+    The fusion layer starts small, for all it says at first is wrong, and with its two halves
+    equally loud (see `loudness`).
     """
     generator = torch.Generator().manual_seed(seed)
-    head = EagleHead(target.config)
+    head = EagleHead(replace(target.config, num_layers=1, **shape))
     for name, param in head.named_parameters():
         if name.endswith(("attention.out.weight", "mlp.down.weight")):
             torch.nn.init.zeros_(param)
         elif param.ndim == 2:
-            torch.nn.init.normal_(param, std=param.shape[1] ** -0.5, generator=generator)
-    with torch.no_grad():
-        feature, embedding = (module.weight.square().mean().sqrt() for module in (target.norm, target.embed))
-        head.fuse.weight[:, : target.config.width] *= feature / embedding
+            gain = 0.2 if name == "fuse.weight" else 1.0
+            torch.nn.init.normal_(param, std=gain * param.shape[1] ** -0.5, generator=generator)
+    louder(head, loudness(target))
     return head
+
+
+@torch.no_grad()
+def loudness(target: GPT) -> float:
+    """Root mean square of a feature over that of an embedding: far above 1, for features are normed."""
+    feature, embedding = (module.weight.square().mean().sqrt().item() for module in (target.norm, target.embed))
+    return feature / embedding
+
+
+@torch.no_grad()
+def louder(head: EagleHead, factor: float) -> None:
+    """Multiply the weights by which the fusion layer reads the embedding."""
+    head.fuse.weight[:, : head.config.width] *= factor
 
 
 def chained_attention(
@@ -99,8 +111,11 @@ def unroll(head: EagleHead, features: Tensor, embedded: Tensor, num_steps: int) 
         yield features
 
 
-def head_loss(target: GPT, head: EagleHead, recipe: Recipe, windows: Tensor, seed: int) -> Tensor:
-    """The recipe's loss on (B, L) windows of tokens: L - num_steps rows a step."""
+def head_loss(
+    target: GPT, head: EagleHead, recipe: Recipe, windows: Tensor, seed: int, loudness: float = 1.0
+) -> Tensor:
+    """The recipe's loss on (B, L) windows of tokens: L - num_steps rows a step. Embeddings reach the
+    head multiplied by `loudness`."""
     with torch.no_grad():
         features = target.features(windows, torch.arange(windows.shape[1]))  # (B, L, D)
         laws = target.lm_head(features).softmax(dim=-1)  # (B, L, V)
@@ -108,7 +123,7 @@ def head_loss(target: GPT, head: EagleHead, recipe: Recipe, windows: Tensor, see
         true = features[:, :num_rows]
         scale = recipe.noise * true.square().mean().sqrt()
         noise = torch.empty_like(true).uniform_(-1, 1, generator=torch.Generator().manual_seed(seed))
-        embedded = target.embed(windows[:, 1:])
+        embedded = loudness * target.embed(windows[:, 1:])
     loss, weight = torch.zeros(()), 1.0
     for step, guesses in enumerate(unroll(head, true + scale * noise, embedded, recipe.num_steps)):
         wanted = slice(1 + step, 1 + step + num_rows)
@@ -119,14 +134,24 @@ def head_loss(target: GPT, head: EagleHead, recipe: Recipe, windows: Tensor, see
     return loss
 
 
-def train_head(models: ModelSet, recipe: Recipe, train: TrainConfig, folder: Path) -> tuple[EagleHead, Run]:
+def train_head(
+    models: ModelSet, recipe: Recipe, train: TrainConfig, folder: Path, **shape: int
+) -> tuple[EagleHead, Run]:
     """Train for the target of `models` in `folder`, going on where a run there stopped. The target is
-    never changed."""
+    never changed. `shape`: see `new_head`.
+
+    The run reads embeddings made as loud as features. An optimizer's step changes all weights of the
+    fusion layer by like amounts, so without this the half that reads the small embedding would learn
+    far more slowly than the other. Afterwards the factor moves into the weights.
+    """
     target, tokenizer = models.target.requires_grad_(False), models.tokenizer
-    head = new_head(target, train.seed)
-    run = Run(head, train, folder, {**asdict(recipe), "target": models.target_sha256})
+    head = new_head(target, train.seed, **shape)
+    factor = loudness(target)
+    louder(head, 1 / factor)
+    run = Run(head, train, folder, {**asdict(recipe), **shape, "target": models.target_sha256})
     streams = training_streams(tokenizer, folder.parent)
     batches = Batches(streams, 2 * train.seq_len, train.batch_tokens, train.sums_share, train.seed + 2)
     # the last token of a window is only there to be predicted: a head predicts features
-    run.train(lambda step: batches[step][:, :-1], lambda w, seed: head_loss(target, head, recipe, w, seed))
+    run.train(lambda step: batches[step][:, :-1], lambda w, seed: head_loss(target, head, recipe, w, seed, factor))
+    louder(head, factor)
     return head, run

@@ -26,8 +26,8 @@ FAULTS = (
     Fault(
         "drafter learns another token than the bonus",
         MODULE,
-        "drafter.learn(following, features)",
-        "drafter.learn([*following[:-1], following[0]], features)",
+        "draft.learn(following, features)",
+        "draft.learn([*following[:-1], following[0]], features)",
         FRESH,
         "vllm-project/vllm #4212, PR #5765: the draft's cache goes on from the wrong token",
     ),

@@ -177,11 +177,11 @@ FAULTS = (
         "vllm-project/vllm #4212: the draft goes on from another token than the bonus",
     ),
     Fault(
-        "drafter keeps the last sequence",
+        "sequences share one draft cache",
         HEAD,
-        "self.cache = KVCache(self.head.config, 1, capacity, self.head.fuse.weight)",
-        'self.cache = getattr(self, "cache", None) or KVCache(self.head.config, 1, capacity, self.head.fuse.weight)',
-        IN_HEAD + "test_a_new_sequence_starts_from_nothing",
+        "return EagleSession(self)",
+        'self.session = getattr(self, "session", None) or EagleSession(self)\n        return self.session',
+        IN_HEAD + "test_texts_decoded_in_turn_by_one_drafter_do_not_mix",
         "sgl-project/sglang #8726: a repeated prompt drafts from the wrong state",
     ),
 )

@@ -67,9 +67,17 @@ FAULTS = (
     Fault(
         "LM head is trained along",
         MODULE,
-        "head = new_head(target, train.seed)",
-        "head = new_head(target, train.seed)\n    head.lm_head = target.lm_head.requires_grad_(True)",
+        "head = new_head(target, train.seed, **shape)",
+        "head = new_head(target, train.seed, **shape)\n    head.lm_head = target.lm_head.requires_grad_(True)",
         FROZEN,
         "common: the shared LM head or embedding among the draft's parameters",
+    ),
+    Fault(
+        "trained in one unit of the embedding, used in another",
+        MODULE,
+        "    louder(head, factor)\n    return head, run",
+        "    return head, run",
+        "tests/test_head.py::test_training_that_takes_no_step_gives_the_head_it_began_with",
+        "beginner: a scale of the training that decoding does not know",
     ),
 )
