@@ -75,6 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if hasattr(sys.stdout, "reconfigure"):  # a stream that cannot show a character shows "?"
         sys.stdout.reconfigure(errors="replace")
     try:
+        if argv[0].startswith("-") and argv[0] not in ("-h", "--help"):
+            raise ValueError(f"COMMAND must come first, one of {', '.join(COMMANDS)}, got {argv[0]!r}")
         args = build_parser(argv[0]).parse_args(argv)
         status = args.run(args)
         sys.stdout.flush()

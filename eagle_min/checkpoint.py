@@ -11,6 +11,8 @@ import hashlib
 import io
 import json
 import os
+import shlex
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -21,7 +23,7 @@ import torch
 from torch import nn
 
 from . import grow
-from .config import ModelConfig, TreeConfig
+from .config import ModelConfig, TreeConfig, require
 from .decode import Drafter
 from .head import EagleDrafter, EagleHead
 from .model import GPT
@@ -42,7 +44,16 @@ DRAFTERS = ("none", *EAGLE_DRAFTERS)
 
 def shipped_prompts() -> dict[str, list[str]]:
     """Domain -> texts to continue, written for this project. OSError or ValueError when they cannot be read."""
-    return json.loads((SHIPPED / "prompts.json").read_text(encoding="utf-8"))
+    path = SHIPPED / "prompts.json"
+    prompts = json.loads(path.read_text(encoding="utf-8"))
+    good = isinstance(prompts, dict) and all(isinstance(texts, list) and texts for texts in prompts.values())
+    require(good, f"content of {path.name}", type(prompts).__name__, "lists of texts by domain")
+    return prompts
+
+
+def command_line() -> str:
+    """The command that is running, as a card or a row of figures states it."""
+    return shlex.join(["python", "-m", "eagle_min", *sys.argv[1:]])
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:

@@ -9,7 +9,7 @@ tau is the number of tokens committed per target call after the prefill, bonus i
 Read next: `checkpoint.py`.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -74,6 +74,13 @@ class Cycle:
     finish_reason: str | None
 
 
+def tau(cycles: Iterable[Cycle]) -> float | None:
+    """Tokens committed per target call, a ratio of totals: a long text counts by its calls. None
+    when there was no call."""
+    counts = [len(cycle.tokens) for cycle in cycles]
+    return sum(counts) / len(counts) if counts else None
+
+
 @dataclass(frozen=True)
 class Generation:
     """A finished text. `finish_reason` is `stop`, `length` or `context`."""
@@ -90,8 +97,7 @@ class Generation:
     @property
     def tau(self) -> float | None:
         """Tokens per target call after the prefill; None when there was no such call."""
-        after = [len(cycle.tokens) for cycle in self.cycles[1:]]
-        return sum(after) / len(after) if after else None
+        return tau(self.cycles[1:])
 
 
 class Ending:
@@ -199,8 +205,9 @@ def stream(
     """
     prompt_ids = list(prompt_ids)
     require(0 < len(prompt_ids) <= target.context, "prompt length", len(prompt_ids), f"1 to {target.context} tokens")
-    outside = [token for token in prompt_ids if not 0 <= token < target.vocab_size]
-    require(not outside, "token ids of the prompt", outside[:1], f"between 0 and {target.vocab_size - 1}")
+    for what, tokens in (("token ids of the prompt", prompt_ids), ("stop tokens", stop)):
+        outside = [token for token in tokens if not 0 <= token < target.vocab_size]
+        require(not outside, what, outside[:1], f"between 0 and {target.vocab_size - 1}")
     sampling = SamplingConfig(temperature, top_k, top_p)
     ending = Ending(len(prompt_ids), max_new_tokens, target.context, stop)
     dice = SeededDice(seed) if dice is None else dice

@@ -72,9 +72,11 @@ class Attention(nn.Module):
         q, k, v = self.project(x, rotary)
         if cache is not None:
             k, v = cache.write(layer, k, v)  # (H, S + T, D/H)
+        # four dimensions even for one sequence: for others the operator has no fused kernel
+        q, k, v = (part.view(-1, *part.shape[-3:]) for part in (q, k, v))
         causal = mask is None and q.shape[-2] > 1
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
-        return self.out(mixed.transpose(-2, -3).flatten(-2))  # (B, T, D)
+        return self.out(mixed.transpose(-2, -3).reshape(x.shape))
 
 
 class SwiGLU(nn.Module):

@@ -17,7 +17,7 @@ from networks import random_drafter, random_target
 import eagle_min
 from eagle_min.checkpoint import EAGLE_DRAFTERS, SHIPPED, save_model
 from eagle_min.config import ModelConfig
-from eagle_min.decode import Cycle, Generation, generate
+from eagle_min.decode import Cycle, Generation, generate, tau
 from eagle_min.head import EagleHead
 from eagle_min.lab import bench, compare, measures, prefixes, readme, record, timing
 from eagle_min.lab.calibration import calibration
@@ -49,8 +49,8 @@ def start(file: str, *num_tokens: int) -> measures.Start:
 
 
 def test_tau_is_total_tokens_over_total_calls() -> None:
-    assert measures.tau([chain_cycle(5, 5), chain_cycle(5, 0), chain_cycle(5, 1)]) == 9 / 3
-    assert measures.tau([]) is None
+    assert tau([chain_cycle(5, 5), chain_cycle(5, 0), chain_cycle(5, 1)]) == 9 / 3
+    assert tau([]) is None
 
 
 def test_alphas_count_only_positions_that_were_tried() -> None:
@@ -62,7 +62,7 @@ def test_alphas_count_only_positions_that_were_tried() -> None:
 def test_tau_of_equal_chains_is_one_plus_the_products_of_their_alphas(accepted: list[int]) -> None:
     cycles = [chain_cycle(4, count) for count in accepted]
     products = np.cumprod(measures.alphas(cycles))
-    assert measures.tau(cycles) == pytest.approx(1 + products.sum())
+    assert tau(cycles) == pytest.approx(1 + products.sum())
 
 
 def test_alphas_of_branching_trees_and_of_plain_decoding_do_not_exist() -> None:
@@ -222,9 +222,9 @@ def test_compare_stores_a_row_for_each_drafter_domain_and_temperature(
     small_set: Path, small_text: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     path = tmp_path / "new folder" / "compare.json"
-    monkeypatch.setattr(compare, "QUICK", {"prefixes": 4, "prompts": 2, "max_new_tokens": 6})
     monkeypatch.setattr(timing, "WARM_UP_TOKENS", 2)
     words = ("--drafters", "chain,eagle2@other", "--domains", "code,sums", "--temperatures", "0,1", "--quick")
+    words += ("--prefixes", 4, "--max-new-tokens", 6)  # what is given goes before what a trial run has
     assert compare.run(options(compare, "--model", small_set, *words, "--json", path)) == 0
     rows = json.loads(path.read_text())
     places = [(row["domain"], row["temperature"], row["drafter"]) for row in rows]

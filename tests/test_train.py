@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import eagle_min.train.command
 import eagle_min.train.head
@@ -79,11 +81,27 @@ def test_a_run_goes_on_only_as_what_it_was_begun(tmp_path):
 
 
 def test_an_epoch_visits_every_window_once():
-    batches = Batches(streams(), 16, 256, 0.2)
+    batches = Batches(streams(), 16, 256, 0.2, end_id=9999)
     per_epoch = (20_000 - 1) // 16 - 1
     first = {batches.window("code", number).tobytes() for number in range(per_epoch)}
     assert len(first) == per_epoch
     assert batches.rows() == {"code": 10, "prose": 3, "sums": 3} and batches[0].shape == (16, 17)
+
+
+@given(st.sets(st.integers(0, 399), max_size=30), st.integers(2, 30), st.integers(0, 3))
+def test_a_window_close_behind_the_beginning_of_a_document_begins_with_it(ends, size, seed):
+    end_id = 9999
+    stream = np.arange(400)
+    stream[list(ends)] = end_id
+    batches = Batches({"sums": stream, "code": stream, "prose": stream}, size, 256, 0.2, end_id, seed)
+    for number in range(2 * ((400 - 1) // size - 1)):
+        window = batches.window("sums", number)
+        place = int(np.argmax(window != end_id))
+        start = int(window[place]) - place if window[place] != end_id else None
+        assert len(window) == size + 1
+        if start is not None:
+            assert np.array_equal(window, stream[start : start + size + 1])
+            assert window[0] == end_id or end_id not in stream[max(0, start - size + 1) : start]
 
 
 def test_learning_rates_rise_stay_and_fall_to_zero():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..checkpoint import ModelSet, load, shipped_prompts
 from ..config import require
-from ..decode import Generation, generate, stream
+from ..decode import Generation, generate, stream, tau
 from ..dice import SeededDice
 from ..show import Painter, RunningText, label, picture, printable, show_tau, wants_colour, watch
 from .difference import Difference, explain
@@ -139,12 +139,11 @@ def summary(pairs: list[Pair]) -> str:
     for temperature in TEMPERATURES:
         group = [pair for pair in pairs if pair.temperature == temperature]
         same = sum(pair.difference is None for pair in group)
-        after = [len(cycle.tokens) for pair in group for cycle in pair.fast.cycles[1:]]
-        tau = show_tau(sum(after) / len(after) if after else None)
+        mean = show_tau(tau(cycle for pair in group for cycle in pair.fast.cycles[1:]))
         calls = [sum(pair.plain.target_calls for pair in group), sum(pair.fast.target_calls for pair in group)]
         plain, fast = sum(pair.plain_seconds for pair in group), sum(pair.fast_seconds for pair in group)
         lines.append(
-            f"{temperature:<11g}  {f'{same} of {len(group)}':<9}  {tau:>5}  "
+            f"{temperature:<11g}  {f'{same} of {len(group)}':<9}  {mean:>5}  "
             f"{calls[0]:>6} {calls[1]:>6}   {plain:>6.2f} {fast:>6.2f}  {plain / fast:>5.2f}"
         )
     return "\n".join([*lines, verdict(pairs)])

@@ -1,29 +1,25 @@
 """`generate "PROMPT"`: continue one prompt, and show which tokens came free.
 
-The text streams to stdout as it is made. `--json` gives the result to a program instead:
-without a file name on stdout, in place of the text; with one into that file, beside the text.
+The text streams to stdout as it is made. With `--json` stdout has one line of JSON instead, for a
+program.
 Read next: `demo.py`.
 """
 
 import argparse
 import json
-import os
-from pathlib import Path
 
 import torch
 
-from ..checkpoint import DRAFTERS, ModelSet, load, write_atomically
+from ..checkpoint import DRAFTERS, ModelSet, load
 from ..config import require
 from ..decode import Cycle, Generation, stream
 from ..show import Painter, RunningText, count, label, picture, printable, show_tau, wants_colour, watch
 from ..tokenizer import Tokenizer
 
-STDOUT = "-"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `generate`; ranges are checked where the values are used."""
-    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the text to continue")
+    parser.add_argument("prompt", metavar="PROMPT", help="the text to continue")
     parser.add_argument("--max-new-tokens", type=int, default=128, help="at least 0 (default 128)")
     parser.add_argument("--temperature", type=float, default=0.0, help="at least 0; 0 is greedy (default)")
     parser.add_argument("--top-k", type=int, default=None, help="keep so many tokens, at least 1 (default: all)")
@@ -33,20 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tree", action="store_true", help="draw the draft tree of each cycle")
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda, cuda:1, mps")
     parser.add_argument("--model", default="tiny", help="a shipped set of models or a folder (default tiny)")
-    parser.add_argument(
-        "--json", metavar="FILE", nargs="?", const=STDOUT, help="write the result as JSON, without FILE to stdout"
-    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON in place of the text")
 
 
 def run(args: argparse.Namespace) -> int:
     """Check everything that can be checked, decode, report."""
-    if args.prompt is None and args.json not in (None, STDOUT):  # `--json "PROMPT"`: the only free word
-        args.prompt, args.json = args.json, STDOUT
-    if args.prompt is None:
-        raise ValueError('PROMPT is missing: generate "the text to continue"')
     require(args.prompt != "", "prompt", args.prompt, "at least 1 character long")
-    if args.json not in (None, STDOUT):
-        check_output(Path(args.json))
     check_device(args.device)
     models = load(args.model, args.device)
     prompt_ids = models.tokenizer.prompt(args.prompt)
@@ -61,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         stop={models.tokenizer.end_id},
     )
-    if args.json == STDOUT:
+    if args.json:
         generation, _ = watch(cycles)
         print(json.dumps(as_json(args, models, generation)))
         return 0
@@ -69,9 +57,6 @@ def run(args: argparse.Namespace) -> int:
     printer.begin(prompt_ids)
     generation, _ = watch(cycles, printer.cycle)
     printer.finish(generation, args.drafter)
-    if args.json is not None:
-        content = json.dumps(as_json(args, models, generation), indent=1) + "\n"
-        write_atomically(Path(args.json), lambda file: file.write(content.encode()))
     return 0
 
 
@@ -83,16 +68,6 @@ def check_device(name: str) -> None:
     if torch.backends.mps.is_available():
         names.append("mps")
     require(name in names, "device", name, f"one that is available here ({', '.join(names)})")
-
-
-def check_output(path: Path) -> None:
-    """ValueError unless `path` can become a file. Asked before the work, not after it.
-
-    The file will be put in its place by a rename, which would also replace a device or a pipe.
-    """
-    folder = path.parent
-    possible = folder.is_dir() and os.access(folder, os.W_OK) and (path.is_file() or not path.exists())
-    require(possible, "--json", str(path), "a file in a folder that exists and can be written")
 
 
 def as_json(args: argparse.Namespace, models: ModelSet, generation: Generation) -> dict:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..checkpoint import DRAFTERS, EAGLE_DRAFTERS, ModelSet, load
 from ..config import SamplingConfig, require
-from ..decode import Drafter
+from ..decode import Drafter, tau
 from ..train.corpus import load_held_out
 from ..train.evaluate import bits_per_byte
 from . import measures
@@ -24,7 +24,11 @@ from .record import Column, Row, check_writable, interval, number, provenance, t
 from .timing import Timed, in_turn, quartiles, seconds_per_token
 
 PLAIN = "plain"  # not the name of a drafter
-QUICK = {"prefixes": 12, "prompts": 2, "max_new_tokens": 32}
+SIZES = {  # option -> what it counts, its default, its default in a trial run
+    "prefixes": ("random held-out prefixes per domain", 500, 12),
+    "prompts": ("shipped prompts per domain", 20, 2),
+    "max_new_tokens": ("tokens of a free-running text", 128, 32),
+}
 BITS_TOKENS, QUICK_BITS_TOKENS = 40_000, 4096  # scored for bits per byte; the card of the target has all
 
 COLUMNS: list[Column] = [
@@ -50,11 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--head", default="eagle", help="the head of drafters that name none")
     parser.add_argument("--domains", default="all", help="of code, prose, sums")
     parser.add_argument("--temperatures", default="0,1")
-    parser.add_argument("--prefixes", type=int, default=500, help="random held-out prefixes per domain")
-    parser.add_argument("--prompts", type=int, default=20, help="shipped prompts per domain")
-    parser.add_argument("--max-new-tokens", type=int, default=128, help="of free-running text")
+    for name, (what, full, quick) in SIZES.items():
+        option = "--" + name.replace("_", "-")
+        parser.add_argument(option, type=int, help=f"{what} (default {full}, {quick} in a trial run)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="a trial run: few prefixes, short texts")
+    parser.add_argument("--quick", action="store_true", help="a trial run: smaller defaults, other options as given")
     parser.add_argument("--json", type=Path, help="store the rows in this file")
 
 
@@ -84,7 +88,8 @@ class Plan:
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> "Plan":
-        sizes = QUICK if args.quick else {name: getattr(args, name) for name in QUICK}
+        given = {name: getattr(args, name) for name in SIZES}
+        sizes = {name: SIZES[name][1 + args.quick] if value is None else value for name, value in given.items()}
         drafters = split_list(args.drafters, EAGLE_DRAFTERS)
         temperatures = [to_number(word) for word in split_list(args.temperatures, ())]
         return cls(drafters, split_list(args.domains, DOMAINS), temperatures, seed=args.seed, quick=args.quick, **sizes)
@@ -154,7 +159,7 @@ def prefix_figures(
     cycles = [cycle for start in starts for cycle in start.cycles]
     low, high = measures.bootstrap(starts, seed)
     return {
-        "tau": measures.tau(cycles),
+        "tau": tau(cycles),
         "tau_low": low,
         "tau_high": high,
         "alphas": measures.alphas(cycles),
@@ -170,7 +175,7 @@ def text_figures(plain: Sequence[Timed], speculative: Sequence[Timed]) -> Row:
     slow, fast = seconds_per_token(plain), seconds_per_token(speculative)
     cycles = [cycle for run in speculative for cycle in run.text.cycles[1:]]
     return {
-        "tau_free": measures.tau(cycles),
+        "tau_free": tau(cycles),
         "distinct": measures.distinct([run.text for run in speculative]),
         "seconds_plain": slow,
         "seconds_speculative": fast,

@@ -1,11 +1,10 @@
 """The figures of speculative decoding, defined on what was decoded. No clock and no network.
 
-    tau       tokens committed per target call after the prefill, bonus token included
+    tau       tokens committed per target call after the prefill, bonus token included (`decode.tau`)
     n-alpha   chain drafts: share accepted at draft position n, from 0, among those tried there;
               the head's input then holds n features of its own (EAGLE-1 2401.15077, section 4)
     distinct  different tokens over all tokens of a text; low where a text loops
 
-tau is a ratio of totals, not a mean of ratios: long and short texts count by their calls.
 Read next: `timing.py`.
 """
 
@@ -42,12 +41,6 @@ def first_cycles(
         cycles = stream(target, ids, drafter, **options)
         starts.append(Start(file, list(islice(cycles, NUM_CYCLES + 1))[1:]))
     return starts
-
-
-def tau(cycles: Iterable[Cycle]) -> float | None:
-    """Total tokens over total calls; None when there was no call."""
-    counts = [len(cycle.tokens) for cycle in cycles]
-    return sum(counts) / len(counts) if counts else None
 
 
 def bootstrap(starts: Sequence[Start], seed: int, level: float = 0.95) -> tuple[float, float]:

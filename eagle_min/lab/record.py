@@ -9,16 +9,14 @@ Read next: `prefixes.py`.
 import json
 import os
 import platform
-import shlex
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
 
-from ..checkpoint import ModelSet, read_card, write_atomically
+from ..checkpoint import ModelSet, command_line, read_card, write_atomically
 from ..config import require
 from ..train.batches import versions
 
@@ -29,7 +27,7 @@ Column = tuple[str, Callable[[Row], str]]  # heading, and what a row shows under
 def provenance(models: ModelSet, seed: int, corpus_sha256: str) -> Row:
     """The part of a row that tells where it comes from."""
     return {
-        "command": shlex.join(["python", "-m", "eagle_min", *sys.argv[1:]]),
+        "command": command_line(),
         "seed": seed,
         "commit": commit(),
         "machine": machine(),
@@ -66,11 +64,12 @@ def machine() -> str:
 
 
 def check_writable(path: Path | None) -> None:
-    """ValueError, before hours of measuring, unless a file can be written at `path`."""
+    """ValueError, before hours of measuring, unless a file can be written at `path`. It will be put in
+    its place by a rename, which would also replace a device or a pipe."""
     if path is None:
         return
     folder = next((folder for folder in path.absolute().parents if folder.exists()), path)
-    good = folder.is_dir() and os.access(folder, os.W_OK) and not path.is_dir()
+    good = folder.is_dir() and os.access(folder, os.W_OK) and (path.is_file() or not path.exists())
     require(good, "--json", str(path), "a file in a folder that can be written to")
 
 

@@ -1,4 +1,4 @@
-"""Windows of tokens in a fixed mixture of domains, each window used once per epoch.
+"""Windows of tokens in a fixed mixture of domains, all of a domain visited once an epoch.
 
 Encoding the text takes a minute, so the arrays are kept beside the folders of the runs.
 Which windows a step gets is a function of (seed, step) alone: a run that was stopped goes on
@@ -9,7 +9,7 @@ import hashlib
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -59,6 +59,7 @@ class Batches:
     seq_len: int
     batch_tokens: int
     sums_share: float
+    end_id: int
     seed: int = 0
 
     def rows(self) -> dict[str, int]:
@@ -75,13 +76,26 @@ class Batches:
 
     def window(self, domain: str, number: int) -> np.ndarray:
         """The `number`-th window of a domain: each epoch visits all of them in its own order,
-        cut at an offset of its own."""
-        stream = self.streams[domain]
-        per_epoch = (len(stream) - 1) // self.seq_len - 1
+        cut at an offset of its own.
+
+        A window that would begin less than a window behind the beginning of a document begins there
+        instead: a prompt, too, is a document from its END on, with nothing before it.
+        """
+        stream, size = self.streams[domain], self.seq_len
+        per_epoch = (len(stream) - 1) // size - 1
         if per_epoch < 1:
-            raise ValueError(f"the {domain} text has {len(stream)} tokens: too few for windows of {self.seq_len}")
+            raise ValueError(f"the {domain} text has {len(stream)} tokens: too few for windows of {size}")
         epoch, place = divmod(number, per_epoch)
-        rng = np.random.default_rng([self.seed, len(domain), epoch])
-        offset = int(rng.integers(self.seq_len))
-        start = offset + int(rng.permutation(per_epoch)[place]) * self.seq_len
-        return stream[start : start + self.seq_len + 1]
+        offset, order = cuts(size, per_epoch, self.seed, DOMAINS.index(domain), epoch)
+        start = offset + int(order[place]) * size
+        behind = max(0, start - size + 1)
+        begins = np.flatnonzero(stream[behind : start + 1] == self.end_id)
+        start = behind + int(begins[-1]) if len(begins) else start
+        return stream[start : start + size + 1]
+
+
+@lru_cache(maxsize=8)
+def cuts(size: int, per_epoch: int, *seed: int) -> tuple[int, np.ndarray]:
+    """Where an epoch begins to cut, and the order of its windows."""
+    rng = np.random.default_rng(seed)
+    return int(rng.integers(size)), rng.permutation(per_epoch)

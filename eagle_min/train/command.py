@@ -7,7 +7,6 @@ Read next: `corpus.py`.
 
 import argparse
 import random
-import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..checkpoint import load, read_card, save_model, shipped_prompts
+from ..checkpoint import command_line, load, read_card, save_model, shipped_prompts
 from ..config import ModelConfig, require
 from ..model import GPT
 from ..tokenizer import Tokenizer, learn_vocabulary, load_tokenizer, save_vocabulary
@@ -72,7 +71,7 @@ def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
     first = load(args.start_from) if args.start_from else None
     target, done = train_target(config, train, tokenizer, args.folder, first)
     round_to_bfloat16(target)
-    card = {"kind": "target", **provenance(train, done), "tokenizer_sha256": tokenizer.sha256}
+    card = {"kind": "target", **making(train, done), "tokenizer_sha256": tokenizer.sha256}
     card |= {"started_from": first and read_card(first.folder, "target")}
     save_model(target, args.models, "target", card)
     print("measuring on held-out text", file=sys.stderr)
@@ -116,15 +115,15 @@ def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
     prompts = [models.tokenizer.prompt(text) for texts in shipped_prompts().values() for text in texts]
     card = {"recipe": args.recipe, **asdict(recipe), "target_sha256": models.target_sha256}
     card |= {"agreement_on_prompts": agreement(models.target, head, prompts)}
-    digest = save_model(head, args.models, args.name, {"kind": "head", **card, **provenance(train, done)})
+    digest = save_model(head, args.models, args.name, {"kind": "head", **card, **making(train, done)})
     print(f"head {args.name} {digest[:12]}")
     return 0
 
 
-def provenance(train: TrainConfig, done: Run) -> dict:
+def making(train: TrainConfig, done: Run) -> dict:
     """What a card says about how its model was made."""
     return {
-        "command": shlex.join(["python", "-m", "eagle_min", *sys.argv[1:]]),
+        "command": command_line(),
         "training": asdict(train),
         "tokens_seen": done.step * train.batch_tokens,
         "seconds": round(done.seconds),

@@ -150,7 +150,8 @@ def train_head(
     louder(head, 1 / factor)
     run = Run(head, train, folder, {**asdict(recipe), **shape, "target": models.target_sha256})
     streams = training_streams(tokenizer, folder.parent)
-    batches = Batches(streams, 2 * train.seq_len, train.batch_tokens, train.sums_share, train.seed + 2)
+    mixture = train.batch_tokens, train.sums_share, tokenizer.end_id
+    batches = Batches(streams, 2 * train.seq_len, *mixture, train.seed + 2)
     # the last token of a window is only there to be predicted: a head predicts features
     run.train(lambda step: batches[step][:, :-1], lambda w, seed: head_loss(target, head, recipe, w, seed, factor))
     louder(head, factor)

@@ -49,8 +49,9 @@ def train_target(
     identity = {"model": asdict(model), "tokenizer": tokenizer.sha256, "first": first and first.target_sha256}
     run = Run(target, train, folder, identity)
     streams = training_streams(tokenizer, folder.parent)
-    short = Batches(streams, train.seq_len, train.batch_tokens, train.sums_share, train.seed)
-    long = Batches(streams, 2 * train.seq_len, train.batch_tokens, train.sums_share, train.seed + 1)
+    mixture = train.batch_tokens, train.sums_share, tokenizer.end_id
+    short = Batches(streams, train.seq_len, *mixture, train.seed)
+    long = Batches(streams, 2 * train.seq_len, *mixture, train.seed + 1)
     first_long = round((1 - train.long_share) * train.num_steps)
     run.train(lambda step: (long if step >= first_long else short)[step], lambda w, seed: next_token_loss(target, w))
     return target, run

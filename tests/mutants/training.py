@@ -1,4 +1,4 @@
-"""Faults in training a head: what is paired, what is wanted, what a step sees, and what must not change."""
+"""Faults in training: what is paired, what is wanted, what a step sees, and what must not change."""
 
 from .fault import Fault
 
@@ -79,5 +79,13 @@ FAULTS = (
         "    return head, run",
         "tests/test_head.py::test_training_that_takes_no_step_gives_the_head_it_began_with",
         "beginner: a scale of the training that decoding does not know",
+    ),
+    Fault(
+        "windows begin anywhere in a document",
+        "eagle_min.train.batches",
+        "start = behind + int(begins[-1]) if len(begins) else start",
+        "pass",
+        "tests/test_train.py::test_a_window_close_behind_the_beginning_of_a_document_begins_with_it",
+        "beginner: a prompt is a document from END on, which training never showed",
     ),
 )
