@@ -8,7 +8,7 @@ the demo does not wait for what training needs, and has two functions:
 
 Exit status: 0; 1 when a command found what it must not find (texts that differ); 2 for bad
 input, with one line `error: ...` on stderr; 130 after Ctrl-C; 141 when the reader of a pipe
-has gone. Read next: `commands/demo.py`.
+has gone. Read next: `commands/generate.py`.
 """
 
 import argparse
@@ -23,6 +23,7 @@ COMMANDS = {
     "generate": ("eagle_min.commands.generate", "continue one prompt"),
     "compare": ("eagle_min.lab.compare", "measure drafters: tau, alphas, seconds; print a table"),
     "bench": ("eagle_min.lab.bench", "measure what a cycle costs, and how well confidence tracks acceptance"),
+    "shapes": ("eagle_min.lab.shapes", "the study behind the target's shape: quality and cost of others"),
     "readme": ("eagle_min.lab.readme", "put stored figures into the tables of README.md"),
     "train": ("eagle_min.train.command", "train a target or a head; can be resumed"),
 }

@@ -17,7 +17,7 @@ import numpy as np
 
 from .config import SamplingConfig, require
 from .dice import Dice, SeededDice, target_draw
-from .sampling import law
+from .sampling import next_token_law
 from .tree import DraftTree, ancestor_mask, depths, root_only
 from .verify import LawAt, verify
 
@@ -30,7 +30,7 @@ class TargetSession(Protocol):
     def read(
         self, tokens: Sequence[int], positions: Sequence[int], mask: np.ndarray | None = None
     ) -> tuple[Any, np.ndarray]:
-        """Features (one row a token, sliceable) and what `sampling.law` takes (T, V)."""
+        """Features (one row a token, sliceable) and what `sampling.next_token_law` takes (T, V)."""
 
     def keep(self, start: int, rows: Sequence[int]) -> None: ...
 
@@ -89,6 +89,12 @@ class Generation:
     finish_reason: str
     cycles: list[Cycle]
 
+    @classmethod
+    def of(cls, cycles: Sequence[Cycle]) -> "Generation":
+        """The text of all its cycles."""
+        tokens = [token for cycle in cycles for token in cycle.tokens]
+        return cls(tokens, str(cycles[-1].finish_reason), list(cycles))
+
     @property
     def target_calls(self) -> int:
         """Calls of the target, the prefill included."""
@@ -136,7 +142,7 @@ def check_proposal(tree: DraftTree, root: int, depth: int, num_nodes: int, vocab
 
 def laws_of(rows: np.ndarray, sampling: SamplingConfig) -> LawAt:
     """The law after a node, computed when it is asked for: few nodes of a tree are visited."""
-    return lambda node: law(rows[node], sampling)
+    return lambda node: next_token_law(rows[node], sampling)
 
 
 def plain_cycles(
@@ -148,7 +154,7 @@ def plain_cycles(
     while ending.reason is None:
         positions = range(session.length, session.length + len(tokens))
         _, rows = session.read(tokens, list(positions))
-        token = dice.categorical(law(rows[-1], sampling), target_draw(session.length))
+        token = dice.categorical(next_token_law(rows[-1], sampling), target_draw(session.length))
         tokens = [token]
         yield Cycle(ending.take(tokens), 0, None, (), ending.reason)
 
@@ -159,7 +165,7 @@ def speculative_cycles(
     """The prefill, then a tree a target call. `session.length` is the position of the root."""
     session = target.start(drafter.num_nodes)
     features, rows = session.read(list(prompt_ids), list(range(len(prompt_ids))))
-    root = dice.categorical(law(rows[-1], sampling), target_draw(session.length))
+    root = dice.categorical(next_token_law(rows[-1], sampling), target_draw(session.length))
     yield Cycle(ending.take([root]), 0, None, (), ending.reason)
     draft = drafter.start(prompt_ids)
     following = [*prompt_ids[1:], root]
@@ -220,6 +226,4 @@ def stream(
 
 def generate(target: Target, prompt_ids: Sequence[int], drafter: Drafter | None = None, **options: Any) -> Generation:
     """Decode to the end; arguments and errors as `stream`."""
-    cycles = list(stream(target, prompt_ids, drafter, **options))
-    tokens = [token for cycle in cycles for token in cycle.tokens]
-    return Generation(tokens, cycles[-1].finish_reason, cycles)
+    return Generation.of(list(stream(target, prompt_ids, drafter, **options)))

@@ -68,13 +68,18 @@ def check_weights(weights: np.ndarray) -> None:
     require(bool(0 < weights.sum() < math.inf), "sum of weights", weights.sum(), "above 0 and finite")
 
 
-class SeededDice:
-    """Counter-based dice: a draw is a function of seed and name.
+def uniform(seed: int, name: Name) -> float:
+    """The number in [0, 1), a multiple of 2**-53, that belongs to seed and name.
 
     numpy's Philox generator (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
     2011) takes a 128-bit key: the seed in its upper half, a hash of the name in its lower.
-    Each name is one uniform number in [0, 1), a multiple of 2**-53.
     """
+    digest = int.from_bytes(blake2b(repr(name).encode(), digest_size=8).digest(), "big")
+    return np.random.Generator(np.random.Philox(key=seed << 64 | digest)).random()
+
+
+class SeededDice:
+    """Counter-based dice: a draw is a function of seed and name, one number each (see `uniform`)."""
 
     def __init__(self, seed: int) -> None:
         require(0 <= seed < 2**64, "seed", seed, "between 0 and 2**64 - 1")
@@ -100,11 +105,9 @@ class SeededDice:
         return int(np.searchsorted(cumulated, point, side="right"))
 
     def _uniform(self, name: Name) -> float:
-        """The number in [0, 1) that belongs to seed and name; RuntimeError at a second use."""
+        """`uniform`, once a name; RuntimeError at a second use."""
         plain = tuple(part if isinstance(part, str) else int(part) for part in name)  # np.int64(3) is 3
         if plain in self.asked:
             raise RuntimeError(f"draw {plain!r} was already used")
         self.asked.add(plain)
-        digest = int.from_bytes(blake2b(repr(plain).encode(), digest_size=8).digest(), "big")
-        bits = np.random.Philox(key=self.seed << 64 | digest)
-        return np.random.Generator(bits).random()
+        return uniform(self.seed, plain)

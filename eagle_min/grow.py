@@ -18,7 +18,7 @@ import numpy as np
 
 from .config import SamplingConfig, TreeConfig, require
 from .dice import Dice, draft_draw
-from .sampling import law
+from .sampling import next_token_law
 from .tree import DraftTree, select
 
 # EAGLE-1's tree (2401.15077 appendix A.1, "picked by intuition"), one for all models: each
@@ -120,7 +120,7 @@ def static_sampled(
     def pick(node: int, row: np.ndarray, width: int) -> list[tuple[int, float]]:
         if row.max() == -math.inf:
             return []  # the draft ends here
-        child_laws[node] = law(row, sampling)
+        child_laws[node] = next_token_law(row, sampling)
         weights = child_laws[node].copy()
         drawn = []
         for rank in range(min(width, np.count_nonzero(weights))):
@@ -189,17 +189,15 @@ def confidence(root: int, expand: Expand, config: TreeConfig, depth: int) -> Dra
     will any node below it: neither is it expanded here, which changes the cost and not the tree.
     Checked by `test_rerank_keeps_the_best_and_stays_connected` in tests/test_grow.py.
     """
-    sapling, beam, kept, floor = Sapling(root), [0], [], -math.inf
+    sapling, beam, kept = Sapling(root), [0], []
     budget = config.num_nodes - 1
     for _ in range(min(depth, config.depth, budget)):
         first = len(sapling)
         rows = expand(sapling.tokens, sapling.parents, beam)
         for node, best in zip(beam, top_children(rows, config.top_k)):
             for token, value in best:
-                if sapling.values[node] + value > floor:  # an equal value comes too late in the order
-                    sapling.add(node, token, value)
+                sapling.add(node, token, value)
         kept = sorted([*kept, *range(first, len(sapling))], key=sapling.values.__getitem__, reverse=True)[:budget]
-        floor = sapling.values[kept[-1]] if len(kept) == budget else -math.inf
         beam = [node for node in kept if node >= first][: config.top_k]
         if not beam:
             break

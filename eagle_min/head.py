@@ -4,8 +4,8 @@ The head guesses the target's next *feature*, not the next token: row t pairs th
 position t with the embedding of the token that was in fact chosen at t + 1, and predicts the
 feature of position t + 1. The pair settles what sampling left open, and the frozen target LM
 head turns the guess into draft probabilities of the token at t + 2. Around one decoder layer
-there are no other norms: the layer has no input norm, since features are normed already, and
-the LM head reads its output as it is.
+there is no input norm, since features are normed already, and no final norm: the LM head reads
+the output as it is.
 
     feature t ----.
                    concatenate -> fuse -> decoder layer -> feature t+1 (guess) -> target LM head
@@ -83,10 +83,11 @@ class EagleSession:
 
     def __init__(self, drafter: EagleDrafter) -> None:
         self.drafter, tree = drafter, drafter.tree
-        # the pool holds at most top_k expanded nodes a level, or all nodes of the tree
+        # a tree under construction has at most top_k expanded nodes a level, or all its nodes are
         num_spare = max(tree.num_nodes, tree.top_k * tree.depth)
         head = drafter.head
         self.cache = KVCache(head.config, 1, drafter.target.context + num_spare, head.fuse.weight)
+        self.last_guess: Tensor | None = None  # (1, D), once something was learned
 
     @torch.inference_mode()
     def learn(self, tokens: Sequence[int], features: Tensor) -> None:
@@ -104,50 +105,46 @@ class EagleSession:
         expansion = Expansion(drafter.target, drafter.head, self.cache, self.last_guess)
         chance = (dice, cycle, sampling) if drafter.sampled else ()
         tree = drafter.grow(root, expansion, drafter.tree, depth, *chance)
-        self.cache.truncate(expansion.num_true)
+        self.cache.truncate(expansion.before + 1)
         return tree
 
 
 class Expansion:
-    """The head's side of one growing tree: which node has which row, and what each one guessed."""
+    """The head's side of one growing tree: which node has which row, and what each one guessed.
+
+    Row 0 is the last true row, (feature before the root, root), so the root needs no pass of its own;
+    the rows after it are tree rows, in the order in which they were run.
+    """
 
     def __init__(self, target: GPT, head: EagleHead, cache: KVCache, last_guess: Tensor) -> None:
         self.target, self.head, self.cache = target, head, cache
-        self.num_true = cache.length
-        self.guesses = last_guess  # (rows, D): the root's first, then one a tree row
-        self.row = {0: 0}  # node -> row of `guesses`
-        self.columns: dict[int, list[int]] = {0: []}  # node -> cache rows of its path, beyond the true ones
+        self.before = cache.length - 1  # cache rows before row 0; also the position of row 0
+        self.guesses = last_guess  # (rows, D)
+        self.rows: dict[int, list[int]] = {0: [0]}  # node -> the rows of its path, its own last
 
     def __call__(self, tokens: Sequence[int], parents: Sequence[int], nodes: Sequence[int]) -> np.ndarray:
-        """Log-probabilities (len(nodes), V) of the children of `nodes` (see `grow.Expand`).
-
-        The root needs no pass: the last true row is (feature before the root, root).
-        """
+        """Log-probabilities (len(nodes), V) of the children of `nodes` (see `grow.Expand`)."""
         if list(nodes) == [0]:
-            guesses = self.guesses[:1]
+            guesses = self.guesses
         else:
             guesses = self._run([tokens[n] for n in nodes], [parents[n] for n in nodes], nodes)
         return self.target.lm_head(guesses).log_softmax(dim=-1).numpy(force=True)
 
     def _run(self, tokens: list[int], parents: list[int], nodes: Sequence[int]) -> Tensor:
-        """One head pass over a level: row (guess at the parent, token of the node)."""
+        """One head pass over a level: a node's row is (guess at its parent, its token)."""
         first = len(self.guesses)
-        num_columns = first - 1 + len(nodes)
-        mask = np.zeros((len(nodes), self.num_true + num_columns), dtype=bool)
-        mask[:, : self.num_true] = True
+        mask = np.zeros((len(nodes), self.before + first + len(nodes)), dtype=bool)
+        mask[:, : self.before] = True
         for i, (node, parent) in enumerate(zip(nodes, parents)):
-            self.columns[node] = [*self.columns[parent], first - 1 + i]
-            mask[i, [self.num_true + column for column in self.columns[node]]] = True
+            self.rows[node] = [*self.rows[parent], first + i]
+            mask[i, [self.before + row for row in self.rows[node]]] = True
         device = self.guesses.device
-        # the root's row has the position of its feature, num_true - 1; each level adds one
-        places = [self.num_true - 1 + len(self.columns[node]) for node in nodes]
         guesses = self.head(
-            self.guesses[[self.row[parent] for parent in parents]],
+            self.guesses[[self.rows[parent][-1] for parent in parents]],
             self.target.embed(torch.tensor(tokens, device=device)),
-            torch.tensor(places, device=device),
+            torch.tensor([self.before + len(self.rows[node]) - 1 for node in nodes], device=device),
             torch.from_numpy(mask).to(device),
             self.cache,
         )
-        self.row.update({node: first + i for i, node in enumerate(nodes)})
         self.guesses = torch.cat([self.guesses, guesses])
         return guesses

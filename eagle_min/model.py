@@ -68,7 +68,7 @@ class Attention(nn.Module):
     def forward(
         self, x: Tensor, rotary: Rotary, mask: Tensor | None = None, cache: KVCache | None = None, layer: int = 0
     ) -> Tensor:
-        """(B, T, D) -> (B, T, D). `mask` (T, S + T), or None for the plain causal triangle."""
+        """(B, T, D) -> (B, T, D). `mask` (T, S + T); None where `causal_mask` gives none."""
         q, k, v = self.project(x, rotary)
         if cache is not None:
             k, v = cache.write(layer, k, v)  # (H, S + T, D/H)

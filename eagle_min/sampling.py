@@ -19,14 +19,14 @@ import numpy as np
 from .config import SamplingConfig, require
 
 
-def law(row: np.ndarray, sampling: SamplingConfig) -> np.ndarray:
+def next_token_law(row: np.ndarray, sampling: SamplingConfig) -> np.ndarray:
     """The law (V,) of the next token, given one row (V,) of logits or of Fraction weights.
 
     Temperature 0 puts all mass on the first maximum, which no later filter can change.
     Among equals the smaller token id goes first, everywhere. ValueError for NaN, +inf, a row
     without any mass, a negative weight, a temperature that has no exact power of weights.
 
-    >>> law(np.array([1.0, 3.0, 3.0]), SamplingConfig(temperature=0.0))
+    >>> next_token_law(np.array([1.0, 3.0, 3.0]), SamplingConfig(temperature=0.0))
     array([0., 1., 0.])
     """
     row = np.asarray(row)

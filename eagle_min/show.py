@@ -9,7 +9,7 @@ is complete. As a label in a tree, one token stands for itself, so that blanks, 
 and cut characters must be visible.
 
 Deliberately left out: cursor movement and redrawing; what was printed stays.
-Read next: `commands/generate.py`.
+Read next: `__main__.py`.
 """
 
 import codecs
@@ -115,8 +115,8 @@ def picture(tree: DraftTree, cycle: Cycle, tokenizer: Tokenizer, painter: Painte
     return "\n".join(lines)
 
 
-def watch(cycles: Iterator[Cycle], show: Callable[[Cycle], object] = bool) -> tuple[Generation, float]:
-    """Decode to the end and call `show` with each cycle.
+def watch(cycles: Iterator[Cycle], show: Callable[[Cycle], object] | None = None) -> tuple[Generation, float]:
+    """Decode to the end and call `show` with each cycle, if it is there.
 
     Returns the finished text and the seconds that decoding took, without the time in `show`.
     """
@@ -127,9 +127,9 @@ def watch(cycles: Iterator[Cycle], show: Callable[[Cycle], object] = bool) -> tu
         cycle = next(cycles)
         seconds += time.perf_counter() - begin
         done.append(cycle)
-        show(cycle)
-    tokens = [token for cycle in done for token in cycle.tokens]
-    return Generation(tokens, str(done[-1].finish_reason), done), seconds
+        if show is not None:
+            show(cycle)
+    return Generation.of(done), seconds
 
 
 def count(number: int, thing: str) -> str:

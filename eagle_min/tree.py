@@ -117,12 +117,6 @@ def path_to(parents: Sequence[int], node: int) -> list[int]:
     return path[::-1]
 
 
-def leaves(parents: Sequence[int]) -> list[int]:
-    """The nodes without children, in node order: [-1, 0, 0, 1] -> [2, 3]."""
-    inner = set(parents)
-    return [node for node in range(len(parents)) if node not in inner]
-
-
 def select(tree: DraftTree, nodes: Sequence[int]) -> DraftTree:
     """The sub-tree of `nodes`, renumbered in their order.
 

@@ -109,7 +109,7 @@ class TableDrafter:
         return tree
 
     def _expand(self, tokens: list[int], parents: list[int], nodes: list[int]) -> np.ndarray:
-        # above temperature 0 `static_sampled` only hands rows to `sampling.law`, so its draft laws can be exact
+        # above temperature 0 `static_sampled` only hands rows to `next_token_law`, so its draft laws can be exact
         sampled = self.kind == "static_sampled" and self.exact and not self.greedy
         row = self.draft.weights if sampled else self.draft.log_weights
         return np.array([row((*self.text, *token_path(tokens, parents, node))) for node in nodes])

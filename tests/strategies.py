@@ -36,7 +36,7 @@ class TableModel:
         return len(self.rows[0])
 
     def weights(self, history: tuple[int, ...]) -> np.ndarray:
-        """(V,) Fractions of sum one, what `sampling.law` takes as a row."""
+        """(V,) Fractions of sum one, what `sampling.next_token_law` takes as a row."""
         place = 0
         for token in history:
             place = (place * 3 + token + 1) % len(self.rows)

@@ -24,9 +24,9 @@ import eagle_min
 from eagle_min.__main__ import COMMANDS, main
 from eagle_min.checkpoint import save_model, shipped_prompts
 from eagle_min.commands import demo
-from eagle_min.commands.difference import drawn_number, explain, first_difference, gap_of
-from eagle_min.config import ModelConfig
-from eagle_min.dice import SeededDice, target_draw
+from eagle_min.commands.difference import explain, first_difference, gap_of
+from eagle_min.config import ModelConfig, SamplingConfig
+from eagle_min.dice import SeededDice, target_draw, uniform
 from eagle_min.head import EagleHead
 from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer, save_vocabulary
@@ -279,18 +279,19 @@ def test_the_first_difference_is_where_the_common_part_ends(a, b):
 def test_the_drawn_number_is_the_one_behind_the_draw(seed, position):
     cells = np.ones(2**12)
     cell = SeededDice(seed).categorical(cells, target_draw(position))
-    assert int(drawn_number(seed, position) * len(cells)) == cell
+    assert int(uniform(seed, target_draw(position)) * len(cells)) == cell
 
 
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=6), st.integers(0, 1000))
 def test_the_gap_is_the_distance_to_the_other_choice(logits, seed):
     row = np.array(logits)
     second, first = sorted(logits)[-2:]
-    assert gap_of(row, 0.0, seed, 9) == first - second
+    assert gap_of(row, SamplingConfig(0.0), seed, 9) == first - second
     weights = np.exp(row)
     edges = [sum(weights[:cut]) / sum(weights) for cut in range(1, len(row))]
-    number = drawn_number(seed, 9)
-    assert math.isclose(gap_of(row, 1.0, seed, 9), min(abs(edge - number) for edge in edges), abs_tol=1e-12)
+    number = uniform(seed, target_draw(9))
+    nearest = min(abs(edge - number) for edge in edges)
+    assert math.isclose(gap_of(row, SamplingConfig(1.0), seed, 9), nearest, abs_tol=1e-12)
 
 
 def test_a_difference_that_float64_does_not_know_is_a_rounding(small):

@@ -261,3 +261,13 @@ def test_reading_order_is_one_list():
         followed.append(name)
         [name] = re.findall(r"Read next: `(\S+)\.py`", (PACKAGE / f"{name}.py").read_text(encoding="utf-8"))
     assert listed == followed and set(listed) == set(CORE)
+
+
+def test_who_follows_read_next_comes_to_every_module_once():
+    path, seen = PACKAGE / "config.py", []
+    while path.exists():
+        assert path not in seen, path
+        seen.append(path)
+        found = re.findall(r"Read next:\s`(\S+)\.py`", path.read_text(encoding="utf-8"))
+        path = (path.parent / f"{found[0]}.py").resolve() if found else PACKAGE / "the end"
+    assert set(seen) == {path for path in FILES if path.name != "__init__.py"}

@@ -245,7 +245,6 @@ def test_bench_stores_every_figure_it_was_asked_for(
     monkeypatch.setitem(sys.modules, "transformers", None)  # as if it were not installed
     monkeypatch.setattr(bench.costs, "GENERATED", 4)
     monkeypatch.setattr(timing, "WARM_UP_TOKENS", 2)
-    monkeypatch.setattr(bench, "load_corpus", lambda: Corpus(small_text.held_out, small_text.held_out))
     words = ("--rounds", 1, "--prefixes", 3, "--json", tmp_path / "bench.json")
     assert bench.run(options(bench, "--model", small_set, *words)) == 0
     rows = json.loads((tmp_path / "bench.json").read_text())
@@ -288,7 +287,7 @@ def test_compare_refuses_a_bad_option_in_one_line(small_set: Path, words: list[s
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--figures", "speed"], "figure must be one of text, parameters, "),
+        (["--figures", "speed"], "figure must be one of parameters, step, "),
         (["--rounds", "0"], "rounds must be at least 1, got 0"),
         (["--prefixes", "0"], "prefixes must be at least 1, got 0"),
         (["--seed", "-1"], "seed must be at least 0, got -1"),

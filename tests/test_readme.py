@@ -5,6 +5,8 @@ import shlex
 from pathlib import Path
 
 from eagle_min.__main__ import build_parser
+from eagle_min.checkpoint import SHIPPED, read_card
+from eagle_min.lab.record import read_rows
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -41,6 +43,18 @@ def test_the_commands_of_the_readme_exist():
             build_parser(name).parse_args(argv or ["demo"])  # ValueError for an option that is not there
         except SystemExit as leaving:  # --help
             assert leaving.code == 0
+
+
+def test_stored_figures_are_of_the_shipped_models():
+    digest = read_card(SHIPPED / "tiny", "target")["sha256"]
+    paths = sorted((SHIPPED / "results").glob("*.json"))
+    assert paths
+    for path in paths:
+        rows = read_rows(path)
+        assert {row["target_sha256"] for row in rows} == {digest}, path
+        for row in rows:
+            for name, head_digest in row["heads_sha256"].items():
+                assert read_card(SHIPPED / "tiny", name)["sha256"] == head_digest, path
 
 
 def test_commands_and_blocks_are_found_in_a_text():

@@ -19,7 +19,7 @@ from eagle_min.config import SamplingConfig, TreeConfig
 from eagle_min.dice import SeededDice
 from eagle_min.grow import confidence
 from eagle_min.head import EagleDrafter
-from eagle_min.sampling import law
+from eagle_min.sampling import next_token_law
 from eagle_min.train.head import new_head
 
 CONTEXT_KINDS = [kind for kind in KINDS if kind != "static_sampled"]
@@ -145,5 +145,5 @@ def test_noise_below_the_gap_never_changes_a_token(logits, sampling, seed, data)
     margin = gap(row, sampling, seed, 0)
     signs = data.draw(st.lists(st.sampled_from([-0.99, 0.0, 0.99]), min_size=len(row), max_size=len(row)))
     moved = row + margin * torch.tensor(signs).double().numpy()
-    drawn = [SeededDice(seed).categorical(law(r, sampling), ("target", 0)) for r in (row, moved)]
+    drawn = [SeededDice(seed).categorical(next_token_law(r, sampling), ("target", 0)) for r in (row, moved)]
     assert margin < 1e-9 or drawn[0] == drawn[1]

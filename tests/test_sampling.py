@@ -11,7 +11,7 @@ from oracles import falling, filtered_law, softmax
 from strategies import rows, sampling_configs
 
 from eagle_min.config import SamplingConfig
-from eagle_min.sampling import check_law, law
+from eagle_min.sampling import check_law, next_token_law
 
 GRID = st.sampled_from([-math.inf, -3.0, -1.0, 0.0, 0.5, 0.5, 2.0])  # small, so that ties are common
 LOGITS = st.lists(GRID, min_size=1, max_size=7).filter(lambda row: max(row) > -math.inf)
@@ -26,7 +26,7 @@ def fractions(weights) -> np.ndarray:
 def test_fraction_weights_give_the_exact_law(weights, sampling):
     power = round(1 / sampling.temperature)
     want = filtered_law([Fraction(weight) ** power for weight in weights], sampling.top_k, sampling.top_p)
-    result = law(fractions(weights), sampling)
+    result = next_token_law(fractions(weights), sampling)
     assert result.dtype == object and result.tolist() == want
     check_law(result)
 
@@ -38,7 +38,7 @@ def test_float_logits_agree_with_the_oracle(logits, temperature, top_k, top_p):
     order = falling(kept)
     sums = [sum(kept[token] for token in order[: n + 1]) for n in range(len(order))]
     assume(all(abs(total - top_p) > 1e-9 for total in sums[:-1]))  # there rounding would decide
-    result = law(np.array(logits), SamplingConfig(temperature, top_k, top_p))
+    result = next_token_law(np.array(logits), SamplingConfig(temperature, top_k, top_p))
     assert result.dtype == np.float64
     np.testing.assert_allclose(result, filtered_law(plain, top_k, top_p), rtol=1e-12, atol=1e-300)
     check_law(result)
@@ -46,61 +46,70 @@ def test_float_logits_agree_with_the_oracle(logits, temperature, top_k, top_p):
 
 @given(LOGITS, st.none() | st.integers(1, 8), st.floats(0.01, 1.0))
 def test_temperature_zero_is_certain_of_the_first_maximum(logits, top_k, top_p):
-    result = law(np.array(logits), SamplingConfig(0.0, top_k, top_p))
+    result = next_token_law(np.array(logits), SamplingConfig(0.0, top_k, top_p))
     assert result.tolist() == [float(token == logits.index(max(logits))) for token in range(len(logits))]
 
 
 @given(rows(4), sampling_configs(4))
 def test_temperature_zero_on_fractions_is_certain_of_the_first_maximum(weights, sampling):
-    result = law(fractions(weights), SamplingConfig(0.0, sampling.top_k, sampling.top_p))
+    result = next_token_law(fractions(weights), SamplingConfig(0.0, sampling.top_k, sampling.top_p))
     assert result.tolist() == [token == weights.index(max(weights)) for token in range(4)]
     assert all(isinstance(probability, Fraction) for probability in result)
 
 
 def test_ties_at_a_cut_go_to_the_smaller_token():
     tied = np.array([0.0, 1.0, 1.0, 1.0])
-    assert law(tied, SamplingConfig(1.0, top_k=2)).tolist() == [0.0, 0.5, 0.5, 0.0]
-    assert law(np.zeros(4), SamplingConfig(1.0, top_p=0.5)).tolist() == [0.5, 0.5, 0.0, 0.0]
-    assert law(np.zeros(4), SamplingConfig(1.0, top_p=0.51)).tolist() == pytest.approx([1 / 3] * 3 + [0.0])
-    exact = law(fractions([1, 2, 2, 2]), SamplingConfig(1.0, top_k=2))
+    assert next_token_law(tied, SamplingConfig(1.0, top_k=2)).tolist() == [0.0, 0.5, 0.5, 0.0]
+    assert next_token_law(np.zeros(4), SamplingConfig(1.0, top_p=0.5)).tolist() == [0.5, 0.5, 0.0, 0.0]
+    assert next_token_law(np.zeros(4), SamplingConfig(1.0, top_p=0.51)).tolist() == pytest.approx([1 / 3] * 3 + [0.0])
+    exact = next_token_law(fractions([1, 2, 2, 2]), SamplingConfig(1.0, top_k=2))
     assert exact.tolist() == [0, Fraction(1, 2), Fraction(1, 2), 0]
 
 
 def test_top_p_counts_what_top_k_left():
     weights = fractions([4, 3, 2, 1])  # of the top two 4/7 reach a half; of all four only 4/10
     sampling = SamplingConfig(1.0, top_k=2, top_p=Fraction(1, 2))
-    assert law(weights, sampling).tolist() == [1, 0, 0, 0]
-    assert law(weights, SamplingConfig(1.0, top_p=Fraction(1, 2))).tolist() == [Fraction(4, 7), Fraction(3, 7), 0, 0]
+    assert next_token_law(weights, sampling).tolist() == [1, 0, 0, 0]
+    assert next_token_law(weights, SamplingConfig(1.0, top_p=Fraction(1, 2))).tolist() == [
+        Fraction(4, 7),
+        Fraction(3, 7),
+        0,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("top_p", [1e-300, Fraction(1, 10**9)])
 def test_at_least_one_token_stays(top_p):
-    assert law(fractions([1, 3, 3]), SamplingConfig(1.0, top_p=top_p)).tolist() == [0, 1, 0]
-    assert law(np.array([0.0, 1.0, 1.0]), SamplingConfig(1.0, top_p=float(top_p))).tolist() == [0.0, 1.0, 0.0]
+    assert next_token_law(fractions([1, 3, 3]), SamplingConfig(1.0, top_p=top_p)).tolist() == [0, 1, 0]
+    assert next_token_law(np.array([0.0, 1.0, 1.0]), SamplingConfig(1.0, top_p=float(top_p))).tolist() == [
+        0.0,
+        1.0,
+        0.0,
+    ]
 
 
 def test_extreme_temperatures_and_logits_stay_finite():
-    cold = law(np.array([1.0, 5.0, 5.0]), SamplingConfig(1e-310))
+    cold = next_token_law(np.array([1.0, 5.0, 5.0]), SamplingConfig(1e-310))
     assert cold.tolist() == [0.0, 0.5, 0.5]
-    hot = law(np.array([-700.0, 5.0, -math.inf]), SamplingConfig(1e300))
+    hot = next_token_law(np.array([-700.0, 5.0, -math.inf]), SamplingConfig(1e300))
     assert hot.tolist() == [0.5, 0.5, 0.0]
-    huge = law(np.array([-1e308, 1e308, 1e308]), SamplingConfig(1.0))
+    huge = next_token_law(np.array([-1e308, 1e308, 1e308]), SamplingConfig(1.0))
     assert huge.tolist() == [0.0, 0.5, 0.5]
 
 
 @given(LOGITS, TEMPERATURES, st.sampled_from([-64.0, 8.0, 1024.0]))
 def test_adding_a_constant_to_the_logits_changes_nothing(logits, temperature, constant):
     row = np.array(logits)
-    shifted = law(row + constant, SamplingConfig(temperature))
-    assert shifted.tolist() == law(row, SamplingConfig(temperature)).tolist()  # exact: the grid is binary
+    shifted = next_token_law(row + constant, SamplingConfig(temperature))
+    assert shifted.tolist() == next_token_law(row, SamplingConfig(temperature)).tolist()  # exact: the grid is binary
 
 
 @given(LOGITS, TEMPERATURES)
 def test_the_row_is_left_alone_and_float32_rows_give_float64_laws(logits, temperature):
     row = np.array(logits, dtype=np.float32)
-    result = law(row, SamplingConfig(temperature, top_k=2, top_p=0.5))
+    result = next_token_law(row, SamplingConfig(temperature, top_k=2, top_p=0.5))
     assert row.tolist() == logits and result.dtype == np.float64
-    assert result.tolist() == law(np.array(logits), SamplingConfig(temperature, top_k=2, top_p=0.5)).tolist()
+    assert result.tolist() == next_token_law(np.array(logits), SamplingConfig(temperature, top_k=2, top_p=0.5)).tolist()
 
 
 @pytest.mark.parametrize("sampling", [SamplingConfig(0.0), SamplingConfig(1.0), SamplingConfig(1.0, 2, 0.5)])
@@ -120,18 +129,18 @@ def test_the_row_is_left_alone_and_float32_rows_give_float64_laws(logits, temper
 )
 def test_rows_that_are_no_logits_or_weights_are_refused(row, sampling):
     with pytest.raises(ValueError, match="must be"):
-        law(row, sampling)
+        next_token_law(row, sampling)
 
 
 @pytest.mark.parametrize("temperature", [0.7, 1.5, 2.0])
 def test_temperatures_without_an_exact_power_are_refused_for_fractions(temperature):
     with pytest.raises(ValueError, match="temperature"):
-        law(fractions([1, 2]), SamplingConfig(temperature))
+        next_token_law(fractions([1, 2]), SamplingConfig(temperature))
 
 
 @pytest.mark.parametrize("power", [1, 2, 3, 7, 49])
 def test_one_over_an_integer_is_an_exact_power_for_fractions(power):
-    result = law(fractions([1, 2]), SamplingConfig(1 / power))
+    result = next_token_law(fractions([1, 2]), SamplingConfig(1 / power))
     assert result.tolist() == [Fraction(1, 1 + 2**power), Fraction(2**power, 1 + 2**power)]
 
 

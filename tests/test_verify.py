@@ -85,7 +85,7 @@ def test_a_child_is_accepted_with_the_target_mass_of_the_child_set(case):
 @given(worlds_and_trees(), sampling_configs(3), st.integers(0, 2**64 - 1))
 def test_the_match_walk_gives_the_text_of_plain_decoding_from_the_same_seed(case, filters, seed):
     world, tree = case
-    step = lambda history: sampling.law(world.target.weights(history), filters)  # noqa: E731
+    step = lambda history: sampling.next_token_law(world.target.weights(history), filters)  # noqa: E731
     law_at = lambda node: step(world.history + token_path(tree.tokens, tree.parents, node))  # noqa: E731
     start = len(world.history)
     got = emitted(tree, verify(tree, law_at, SeededDice(seed), start, 5))
@@ -99,7 +99,7 @@ def test_the_match_walk_gives_the_text_of_plain_decoding_from_the_same_seed(case
 def test_temperature_zero_is_the_walk_along_first_maxima(case, seed):
     world, tree = case
     greedy = SamplingConfig(0.0)
-    one_hot = lambda node: sampling.law(world.law_at(tree, world.history)(node), greedy)  # noqa: E731
+    one_hot = lambda node: sampling.next_token_law(world.law_at(tree, world.history)(node), greedy)  # noqa: E731
     below: dict[tuple[int, ...], set[int]] = {}
     for node in range(1, len(tree)):
         below.setdefault(token_path(tree.tokens, tree.parents, tree.parents[node]), set()).add(tree.tokens[node])

@@ -78,7 +78,7 @@ def test_two_cycles_of_sampled_trees_keep_the_law(world, widths):
 @fewer(2)
 @given(worlds(vocab_sizes=(2, 3)), st.sampled_from([2, 3, 6]))
 def test_the_static_sampled_tree_and_its_laws_keep_the_target_law(world, num_nodes):
-    """With Fraction rows, which `sampling.law` takes as weights, the real grower is exact too."""
+    """With Fraction rows, which `sampling.next_token_law` takes as weights, the real grower is exact too."""
     config, filters = TreeConfig(num_nodes=num_nodes, depth=2), SamplingConfig(1.0)
 
     def expand(tokens, parents, nodes):

@@ -10,7 +10,7 @@ import numpy as np
 from eagle_min import stream
 from eagle_min.config import SamplingConfig
 from eagle_min.dice import SeededDice, target_draw
-from eagle_min.sampling import law
+from eagle_min.sampling import next_token_law
 
 SAFETY = 4  # the measured noise is the largest of a few dozen rows, others may be larger
 CEILING = 1e-3  # no measured bound above this may excuse anything: logits have a scale of 10
@@ -85,12 +85,12 @@ def gap(row: np.ndarray, sampling: SamplingConfig, seed: int, position: int) -> 
     if kept < len(row):
         gaps.append((falling[kept - 1] - falling[kept]) / 2)
     if sampling.top_p < 1:
-        before = law(row, SamplingConfig(sampling.temperature, sampling.top_k))
+        before = next_token_law(row, SamplingConfig(sampling.temperature, sampling.top_k))
         cumulated = np.cumsum(-np.sort(-before))
         gaps.append(np.abs(cumulated - sampling.top_p).min() * scale)
         kept = int((cumulated < sampling.top_p).sum()) + 1
         if kept < len(row):
             gaps.append((falling[kept - 1] - falling[kept]) / 2)
-    edges = np.cumsum(law(row, sampling))
+    edges = np.cumsum(next_token_law(row, sampling))
     gaps.append(np.abs(edges - SeededDice(seed)._uniform(target_draw(position))).min() * scale)
     return float(min(gaps))

@@ -26,7 +26,7 @@ from eagle_min.dice import SeededDice, coin, draft_draw, residual_draw, target_d
 from eagle_min.exactness.law import law, total_variation
 from eagle_min.grow import confidence
 from eagle_min.head import EagleDrafter
-from eagle_min.sampling import law as next_token_law
+from eagle_min.sampling import next_token_law
 from eagle_min.train.head import new_head
 from eagle_min.tree import DraftTree, children, draw
 from eagle_min.verify import Verdict, match_walk, recursive_rejection, rejection_walk

@@ -15,8 +15,8 @@ import numpy as np
 from ..checkpoint import ModelSet
 from ..config import SamplingConfig
 from ..decode import generate
-from ..dice import SeededDice, target_draw
-from ..sampling import law
+from ..dice import target_draw, uniform
+from ..sampling import next_token_law
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def explain(
 ) -> Difference | None:
     """Compare the texts (plain, speculative) that `generate` made with `options`; None when they are equal.
 
-    options: max_new_tokens, temperature, seed, stop, as `generate` takes them.
+    options: max_new_tokens, temperature, seed, stop.
     """
     place = first_difference(*texts)
     if place is None:
@@ -57,31 +57,18 @@ def explain(
     tokens = [text[place] if place < len(text) else None for text in texts]
     common = [*prompt_ids, *texts[0][:place]]
     _, rows = wide.target.start().read(common, list(range(len(common))))
-    gap = gap_of(rows[-1], options["temperature"], options["seed"], len(common))
+    gap = gap_of(rows[-1], SamplingConfig(options["temperature"]), options["seed"], len(common))
     return Difference(place, *tokens, gap, again[0] == again[1])
 
 
-def gap_of(row: np.ndarray, temperature: float, seed: int, position: int) -> float:
+def gap_of(row: np.ndarray, sampling: SamplingConfig, seed: int, position: int) -> float:
     """How close the choice at `position` was, given the logits `row` (V,).
 
     Temperature 0: the difference of the two largest logits. Above: the distance of the drawn
     number from the nearer edge of the interval it fell into, a probability.
     """
-    if temperature == 0:
+    if sampling.temperature == 0:
         second, first = np.sort(row)[-2:]
         return float(first - second)
-    edges = np.concatenate([[0.0], np.cumsum(law(row, SamplingConfig(temperature)))])
-    return float(np.abs(edges[1:-1] - drawn_number(seed, position)).min())
-
-
-def drawn_number(seed: int, position: int) -> float:
-    """The number in [0, 1) behind the target's draw at `position`, found by halving: is it below
-    the middle? Each question needs fresh dice, for a name may be asked once."""
-    low, high = 0.0, 1.0
-    for _ in range(53):
-        middle = (low + high) / 2
-        if SeededDice(seed).accept(middle, target_draw(position)):
-            high = middle
-        else:
-            low = middle
-    return low
+    edges = np.concatenate([[0.0], np.cumsum(next_token_law(row, sampling))])
+    return float(np.abs(edges[1:-1] - uniform(seed, target_draw(position))).min())

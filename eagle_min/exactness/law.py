@@ -6,9 +6,9 @@ differently. The product of the probabilities of the answers belongs to the outc
 With Fraction weights all sums are exact, and a bias of any size shows, where a histogram
 of a hundred thousand runs misses small ones.
 
-Cost: one run per sequence of answers, so a few tokens of a vocabulary of 3 or 4 (a minute of
-these settles what sampling a real model leaves open). Programs must be functions of their dice:
-whatever else they keep between runs is found out by asking again. Read next: `../train/command.py`.
+Cost: one run per sequence of answers, so a few tokens of a vocabulary of 3 or 4. Programs must be
+functions of their dice: state that is kept between runs shows up as a changed question and raises.
+Read next: `../train/command.py`.
 """
 
 from collections.abc import Callable, Hashable

@@ -1,6 +1,5 @@
 """`python -m eagle_min bench`: the figures beside `compare`, each a function of its own.
 
-    text          target, 5-gram model and lzma on the same held-out files; sums answered right
     parameters    the head's parameters as a share of the target's
     step          a plain step against the same matrix products bare
     transformers  plain decoding against the `transformers` package, same shape
@@ -9,7 +8,7 @@
     useless       slowdown when the head has random weights
     calibration   draft probability against acceptance, in ten bins
 
-A row is one value: figure, setting, value, unit. Read next: `readme.py`.
+A row is one value: figure, setting, value, unit. Read next: `shapes.py`.
 """
 
 import argparse
@@ -23,10 +22,7 @@ from ..checkpoint import EAGLE_DRAFTERS, ModelSet, load
 from ..config import require
 from ..decode import Drafter
 from ..head import EagleDrafter, EagleHead
-from ..train.batches import token_stream
-from ..train.corpus import load_corpus, load_held_out
-from ..train.evaluate import bits_per_byte, sum_accuracy
-from ..train.ngram import NGram, lzma_bits_per_byte
+from ..train.corpus import load_held_out
 from . import costs
 from .calibration import calibration
 from .compare import split_list
@@ -71,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     check_writable(args.json)
     models = load(args.model)
     drafter = models.drafter("eagle2", head=args.head)
-    origin = provenance(models, args.seed, load_held_out().fingerprint())
+    origin = provenance(models, [args.head], args.seed, load_held_out().fingerprint())
     rows: list[Row] = []
     for name in names:
         print(f"measuring: {name}", file=sys.stderr)
@@ -79,20 +75,6 @@ def run(args: argparse.Namespace) -> int:
         write_rows(args.json, rows)
     print(text_table(COLUMNS, rows))
     return 0
-
-
-def text(models: ModelSet, drafter: Drafter, args: argparse.Namespace) -> Iterator[Row]:
-    """Bits per byte of the target and of two yardsticks; share of unseen sums answered right."""
-    corpus = load_corpus()
-    for domain in ("code", "prose"):
-        documents = corpus.held_out[domain]
-        num_bytes = sum(len(text.encode()) for _, text in documents)
-        ngram = NGram(token_stream(corpus.train[domain], models.tokenizer), vocab_size=models.tokenizer.vocab_size)
-        bits = ngram.bits(token_stream(documents, models.tokenizer))
-        yield entry(f"{domain}: target", bits_per_byte(models.target, documents, models.tokenizer), "bits/byte")
-        yield entry(f"{domain}: 5-gram model", bits / num_bytes, "bits/byte")
-        yield entry(f"{domain}: lzma", lzma_bits_per_byte(documents), "bits/byte")
-    yield entry("unseen sums right", sum_accuracy(models.target, models.tokenizer, corpus.held_out["sums"]), "share")
 
 
 def parameters(models: ModelSet, drafter: EagleDrafter, args: argparse.Namespace) -> Iterator[Row]:
@@ -164,7 +146,6 @@ def calibrated(models: ModelSet, drafter: Drafter, args: argparse.Namespace) -> 
 
 
 FIGURES: dict[str, Callable[..., Iterator[Row]]] = {
-    "text": text,
     "parameters": parameters,
     "step": step,
     "transformers": transformers,

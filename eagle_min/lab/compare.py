@@ -9,7 +9,7 @@ that little is lost when a long run is stopped. Read next: `calibration.py`.
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,13 +35,14 @@ COLUMNS: list[Column] = [
     ("drafter", lambda row: row["drafter"]),
     ("text", lambda row: row["domain"]),
     ("T", lambda row: f"{row['temperature']:g}"),
-    ("tau, held-out prefixes", interval("tau", "tau_low", "tau_high")),
+    ("tau, held-out prefixes (95 %)", interval("tau", "tau_low", "tau_high")),
     ("tau, free-running", number("tau_free")),
     ("0-alpha", lambda row: f"{row['alphas'][0]:.2f}" if row["alphas"] else ""),
     ("distinct", number("distinct")),
     ("ms/token plain", number("seconds_plain", scale=1e3)),
     ("ms/token", number("seconds_speculative", scale=1e3)),
-    ("faster", interval("ratio", "ratio_low", "ratio_high")),
+    ("faster", number("ratio")),
+    ("middle half of prompts", lambda row: f"{row['ratio_low']:.2f} to {row['ratio_high']:.2f}"),
     ("same text", lambda row: f"{row['num_identical']}/{row['num_prompts']}"),
     ("bits/byte", number("bits_per_byte", 3)),
 ]
@@ -116,7 +117,8 @@ def run(args: argparse.Namespace) -> int:
     models = load(args.model)
     drafters = {label: find_drafter(models, label, args.head) for label in plan.drafters}
     rows: list[Row] = []
-    for row in measure(models, drafters, plan):
+    heads = {head_of(label, args.head) for label in plan.drafters if not label.startswith("none")}
+    for row in measure(models, drafters, plan, heads):
         rows.append(row)
         write_rows(args.json, rows)
         print(f"{row['domain']} T={row['temperature']:g} {row['drafter']}: tau {row['tau']:.2f}", file=sys.stderr)
@@ -126,14 +128,21 @@ def run(args: argparse.Namespace) -> int:
 
 def find_drafter(models: ModelSet, label: str, head: str) -> Drafter | None:
     """`eagle2` or `eagle2@eagle-paper`: a drafter, and the head it uses if not `head`."""
-    name, _, other = label.partition("@")
-    return models.drafter(name, head=other or head)
+    name, _, _ = label.partition("@")
+    return models.drafter(name, head=head_of(label, head))
 
 
-def measure(models: ModelSet, drafters: dict[str, Drafter | None], plan: Plan) -> Iterator[Row]:
+def head_of(label: str, head: str) -> str:
+    """The head that `eagle2` (then it is `head`) or `eagle2@eagle-paper` uses."""
+    return label.partition("@")[2] or head
+
+
+def measure(
+    models: ModelSet, drafters: dict[str, Drafter | None], plan: Plan, heads: Collection[str]
+) -> Iterator[Row]:
     """Yield the rows: domains, then temperatures, then drafters."""
     corpus = load_held_out()
-    origin = provenance(models, plan.seed, corpus.fingerprint())
+    origin = provenance(models, heads, plan.seed, corpus.fingerprint())
     longest = min(LONGEST, 3 * models.target.context // 4)  # room for the two cycles
     for domain in plan.domains:
         documents = corpus.held_out[domain]

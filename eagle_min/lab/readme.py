@@ -82,7 +82,9 @@ def stored_rows(json_path: Path) -> list[Row]:
     figures += [(f"code: {rival}", bits) for rival, bits in card.get("rivals_on_held_out_code", {}).items()]
     rows = [bench.entry(setting, bits, "bits/byte") for setting, bits in figures]
     if "held_out_sums_right" in card:
-        rows.append(bench.entry("unseen sums right", card["held_out_sums_right"], "share"))
+        rows.append(bench.entry("held-out sums right", card["held_out_sums_right"], "share"))
+        both = card["of_them_unseen_both_ways_right"]
+        rows.append(bench.entry("of them, those unseen the other way round too", both, "share"))
     return [{"figure": "held-out text", **row, "command": card.get("command", "")} for row in rows]
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,8 +24,8 @@ Row = dict
 Column = tuple[str, Callable[[Row], str]]  # heading, and what a row shows under it
 
 
-def provenance(models: ModelSet, seed: int, corpus_sha256: str) -> Row:
-    """The part of a row that tells where it comes from."""
+def provenance(models: ModelSet, heads: Collection[str], seed: int, corpus_sha256: str) -> Row:
+    """The part of a row that tells where it comes from; `heads` are the names of those that were used."""
     return {
         "command": command_line(),
         "seed": seed,
@@ -34,7 +34,8 @@ def provenance(models: ModelSet, seed: int, corpus_sha256: str) -> Row:
         "versions": versions(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "corpus_sha256": corpus_sha256,
-        "target_sha256": read_card(models.folder, "target")["sha256"],
+        "target_sha256": models.target_sha256,
+        "heads_sha256": {head: read_card(models.folder, head)["sha256"] for head in heads},
     }
 
 

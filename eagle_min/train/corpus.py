@@ -21,7 +21,8 @@ from pathlib import Path
 
 PINNED = ("torch", "numpy", "hypothesis", "pytest", "_pytest")
 SKIPPED = {"test", "tests", "idlelib", "lib2to3", "encodings", "site-packages", "_vendor", "pydoc_data"}
-HELD_OUT_SHARE = 16  # one directory in so many is held out
+HELD_OUT_SHARE = 1 / 16  # of the directories
+SUMS_HELD_OUT_SHARE = 0.1  # of the ordered pairs of operands
 MAX_SEEN_LINES = 0.2  # of a held-out file's lines
 
 Document = tuple[str, str]
@@ -99,11 +100,16 @@ def is_written_by_hand(text: str) -> bool:
 
 
 def is_held_out(name: str) -> bool:
-    """One directory of the pinned packages in HELD_OUT_SHARE, by a hash of its path."""
+    """HELD_OUT_SHARE of the directories of the pinned packages, by a hash of the path."""
     directory, _, _ = name.rpartition("/")
     if directory.partition("/")[0] not in PINNED:
         return False
-    return hashlib.sha256(directory.encode()).digest()[0] < 256 // HELD_OUT_SHARE
+    return picked(directory, HELD_OUT_SHARE)
+
+
+def picked(name: str, share: float) -> bool:
+    """True for about this share of all names, always for the same ones."""
+    return hashlib.sha256(name.encode()).digest()[0] < 256 * share
 
 
 def seen_share(text: str, seen: set[str]) -> float:
@@ -141,7 +147,7 @@ def sums(seed: int, num_documents: int = 6000) -> tuple[list[Document], list[Doc
     """
     rng = random.Random(seed)
     pairs = [(a, b) for a in range(100) for b in range(100)]
-    held_out = {pair: None for pair in pairs if hashlib.sha256(f"{pair}".encode()).digest()[0] < 26}
+    held_out = {pair: None for pair in pairs if picked(f"{pair}", SUMS_HELD_OUT_SHARE)}
 
     def operand(digits: int) -> int:
         return rng.randrange(10) if digits == 1 else rng.randrange(10, 100)

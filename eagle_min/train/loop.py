@@ -102,8 +102,8 @@ class Run:
             begun = state["fixed"]
         except Exception as error:  # a file of another kind makes torch raise almost anything
             raise ValueError(f"{self.path} is not the state of a run: use another folder") from error
-        changed = [key for key in self.fixed if begun.get(key) != self.fixed[key]]
-        if changed or len(begun) != len(self.fixed):
+        changed = [key for key in {**begun, **self.fixed} if begun.get(key) != self.fixed.get(key)]
+        if changed:
             raise ValueError(f"{self.path} was begun with other values of {', '.join(changed)}: use another folder")
         self.model.load_state_dict(state["model"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"]):
@@ -121,7 +121,7 @@ class Run:
         write_atomically(self.path, lambda file: torch.save(state, file))
 
     def train(self, batch: Callable[[int], Tensor], loss: Callable[[Tensor, int], Tensor]) -> None:
-        """Run to the end of `config.tokens`. `batch(step)` is (rows, seq_len + 1) token ids;
+        """Run to the end of `config.tokens`. `batch(step)` is (rows, tokens) token ids;
         `loss(windows, seed)` is a mean over windows; `seed` is for whatever noise it wants, the
         same when a step is run again."""
         config, start = self.config, time.monotonic() - self.seconds

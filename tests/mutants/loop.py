@@ -11,7 +11,7 @@ PLAIN = "tests/test_law_of_the_loop.py::test_plain_decoding_has_the_target_law"
 ENDING = IN_DECODE + "test_ending_takes_the_same_tokens_in_any_pieces"
 FRESH = "tests/test_cache.py::test_after_each_cycle_both_caches_equal_those_of_a_fresh_prefill"
 
-LAW_AT = "lambda node: law(rows[node], sampling)"
+LAW_AT = "lambda node: next_token_law(rows[node], sampling)"
 TAKE = "committed = ending.take(following)"
 
 FAULTS = (
@@ -74,8 +74,8 @@ FAULTS = (
     Fault(
         "first token comes from the prompt's first row",
         MODULE,
-        "root = dice.categorical(law(rows[-1], sampling)",
-        "root = dice.categorical(law(rows[0], sampling)",
+        "root = dice.categorical(next_token_law(rows[-1], sampling)",
+        "root = dice.categorical(next_token_law(rows[0], sampling)",
         LOOP,
         "beginner",
     ),
@@ -83,7 +83,7 @@ FAULTS = (
         "laws are those of the node before",
         MODULE,
         LAW_AT,
-        "lambda node: law(rows[max(node - 1, 0)], sampling)",
+        "lambda node: next_token_law(rows[max(node - 1, 0)], sampling)",
         LOOP,
         "ohdearquant/lattice #243: row i compared with draft i + 1",
     ),
@@ -91,7 +91,7 @@ FAULTS = (
         "filters apply to the root's row only",
         MODULE,
         LAW_AT,
-        "lambda node: law(rows[node], SamplingConfig(sampling.temperature) if node else sampling)",
+        "lambda node: next_token_law(rows[node], SamplingConfig(sampling.temperature) if node else sampling)",
         LOOP,
         "vllm-project/vllm #42744, sgl-project/sglang #10617",
     ),
@@ -99,7 +99,7 @@ FAULTS = (
         "temperature applies to plain decoding only",
         MODULE,
         LAW_AT,
-        "lambda node: law(rows[node], SamplingConfig(1.0, sampling.top_k, sampling.top_p))",
+        "lambda node: next_token_law(rows[node], SamplingConfig(1.0, sampling.top_k, sampling.top_p))",
         LOOP,
         "vllm-project/vllm PR #10198",
     ),
@@ -186,8 +186,8 @@ FAULTS = (
     Fault(
         "plain decoding draws at the wrong place",
         MODULE,
-        "token = dice.categorical(law(rows[-1], sampling), target_draw(session.length))",
-        "token = dice.categorical(law(rows[0], sampling), target_draw(session.length))",
+        "token = dice.categorical(next_token_law(rows[-1], sampling), target_draw(session.length))",
+        "token = dice.categorical(next_token_law(rows[0], sampling), target_draw(session.length))",
         PLAIN,
         "beginner",
     ),

@@ -12,7 +12,7 @@ HEAD_ORACLE = IN_HEAD + "test_draft_below_the_root_equals_the_slow_oracle"
 HEAD_TREE = IN_HEAD + "test_a_tree_row_equals_its_path_run_alone_on_the_heads_own_features"
 
 MOVE = "self.rows[:, :, :, start:end] = self.rows[:, :, :, index]"
-MASK_ROW = "mask[i, [self.num_true + column for column in self.columns[node]]] = True"
+MASK_ROW = "mask[i, [self.before + row for row in self.rows[node]]] = True"
 
 FAULTS = (
     Fault(
@@ -139,8 +139,8 @@ FAULTS = (
     Fault(
         "draft steps are one position ahead",
         HEAD,
-        "self.num_true - 1 + len(self.columns[node])",
-        "self.num_true + len(self.columns[node])",
+        "self.before + len(self.rows[node]) - 1",
+        "self.before + len(self.rows[node])",
         HEAD_TREE,
         "sgl-project/sglang PR #25015: the law is kept, acceptance falls",
     ),
@@ -148,14 +148,14 @@ FAULTS = (
         "tree rows of the head see their siblings",
         HEAD,
         MASK_ROW,
-        MASK_ROW + "\n            mask[i, self.num_true :] = True",
+        MASK_ROW + "\n            mask[i, self.before :] = True",
         HEAD_TREE,
         "classic of tree attention, on the draft's side",
     ),
     Fault(
         "every tree row starts from the root's guess",
         HEAD,
-        "self.guesses[[self.row[parent] for parent in parents]]",
+        "self.guesses[[self.rows[parent][-1] for parent in parents]]",
         "self.guesses[[0 for parent in parents]]",
         HEAD_TREE,
         "NVIDIA/TensorRT-LLM PR #12962 family: hidden states of the wrong parents",
@@ -163,7 +163,7 @@ FAULTS = (
     Fault(
         "head's tree rows stay in its cache",
         HEAD,
-        "self.cache.truncate(expansion.num_true)",
+        "self.cache.truncate(expansion.before + 1)",
         "pass",
         FRESH,
         "classic: draft state not rolled back; the law is kept, tau falls",

@@ -67,8 +67,8 @@ FAULTS = (
     Fault(
         "all laws computed before the walk",
         "eagle_min.decode",
-        "lambda node: law(rows[node], sampling)",
-        "[law(row, sampling) for row in rows].__getitem__",
+        "lambda node: next_token_law(rows[node], sampling)",
+        "[next_token_law(row, sampling) for row in rows].__getitem__",
         LOOP,
         "eager instead of lazy",
         neutral=True,

@@ -123,8 +123,8 @@ FAULTS = (
     Fault(
         "children drawn from the filtered law, judged by the raw one",
         GROW,
-        "child_laws[node] = law(row, sampling)\n        weights = child_laws[node].copy()",
-        "child_laws[node] = law(row, SamplingConfig(1.0))\n        weights = law(row, sampling)",
+        "child_laws[node] = next_token_law(row, sampling)\n        weights = child_laws[node].copy()",
+        "child_laws[node] = next_token_law(row, SamplingConfig(1.0))\n        weights = next_token_law(row, sampling)",
         LOOP,
         "huggingface/transformers #47932; catalogue case A5",
     ),

@@ -43,7 +43,7 @@ FAULTS = (
         MODULE,
         "while node >= 0:",
         "while node > 0:",
-        TESTS + "test_paths_children_and_leaves_agree_with_the_parents",
+        TESTS + "test_paths_and_children_agree_with_the_parents",
         "beginner",
     ),
     Fault(
