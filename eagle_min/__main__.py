@@ -25,6 +25,7 @@ COMMANDS = {
     "bench": ("eagle_min.lab.bench", "measure what a cycle costs, and how well confidence tracks acceptance"),
     "shapes": ("eagle_min.lab.shapes", "the study behind the target's shape: quality and cost of others"),
     "readme": ("eagle_min.lab.readme", "put stored figures into the tables of README.md"),
+    "certify": ("eagle_min.exactness.command", "prove or refute that a sampler keeps the target's law"),
     "train": ("eagle_min.train.command", "train a target or a head; can be resumed"),
 }
 
@@ -73,6 +74,8 @@ def leave_pipe() -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit status."""
     argv = list(sys.argv[1:] if argv is None else argv) or ["demo"]
+    if sys.stdout is None:  # closed by whoever started this
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
     if hasattr(sys.stdout, "reconfigure"):  # a stream that cannot show a character shows "?"
         sys.stdout.reconfigure(errors="replace")
     try:

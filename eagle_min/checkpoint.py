@@ -45,9 +45,12 @@ DRAFTERS = ("none", *EAGLE_DRAFTERS)
 def shipped_prompts() -> dict[str, list[str]]:
     """Domain -> texts to continue, written for this project. OSError or ValueError when they cannot be read."""
     path = SHIPPED / "prompts.json"
-    prompts = json.loads(path.read_text(encoding="utf-8"))
-    good = isinstance(prompts, dict) and all(isinstance(texts, list) and texts for texts in prompts.values())
-    require(good, f"content of {path.name}", type(prompts).__name__, "lists of texts by domain")
+    try:
+        prompts = json.loads(path.read_text(encoding="utf-8"))
+        texts = [text for domain in ("code", "prose", "sums") for text in prompts[domain] or [None]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} has no texts by domain: {type(error).__name__} {error}") from error
+    require(all(isinstance(text, str) and text for text in texts), f"texts in {path.name}", texts[:1], "not empty")
     return prompts
 
 
@@ -92,7 +95,7 @@ def read_card(folder: Path, name: str) -> dict:
         if not isinstance(card["sha256"], str):
             raise ValueError("its sha256 is not a string")
         return card
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"{path} is not the card of a model: {error}") from error
 
 
@@ -111,7 +114,7 @@ def load_weights(model: nn.Module, folder: Path, name: str, digest: str) -> None
         raise ValueError(f"{path} holds no weights: {type(error).__name__}") from error
     try:
         model.load_state_dict(weights)
-    except RuntimeError as error:
+    except (RuntimeError, AttributeError, TypeError) as error:
         raise ValueError(f"{path} does not fit its card: {str(error).splitlines()[-1].strip()}") from error
     model.eval().requires_grad_(False)
 
@@ -129,7 +132,11 @@ def load_head(folder: Path, name: str) -> EagleHead:
     card, wanted = read_card(folder, name), read_card(folder, "target")["sha256"]
     if card.get("target_sha256") != wanted:
         raise ValueError(f"head {name!r} in {folder} was trained for another target than the one there")
-    head = EagleHead(ModelConfig(**card["config"]))
+    shape, whole = ModelConfig(**card["config"]), ModelConfig(**read_card(folder, "target")["config"])
+    for key in ("width", "vocab_size", "context", "rope_base", "norm_eps"):
+        value, fits = getattr(shape, key), getattr(whole, key)
+        require(value == fits, f"{key} of head {name!r}", value, f"that of its target, {fits}")
+    head = EagleHead(shape)
     load_weights(head, folder, name, card["sha256"])
     return head
 

@@ -14,6 +14,19 @@ def require(condition: bool, what: str, value: object, allowed: str) -> None:
         raise ValueError(f"{what} must be {allowed}, got {value!r}")
 
 
+def is_count(value: object) -> bool:
+    """True for an integer of at least 1; True itself is none."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def require_seed(seed: int) -> None:
+    """A seed from which others are counted on: it leaves room for them below 2**64."""
+    require(0 <= seed < 2**63, "seed", seed, "between 0 and 2**63 - 1")
+
+
+LARGEST = 10**9  # a model of this package fits into memory
+
+
 @dataclass(frozen=True)
 class ModelConfig:
     """The shape of a Llama-like model; an EAGLE head is one layer of the same `width`."""
@@ -30,9 +43,14 @@ class ModelConfig:
     def __post_init__(self) -> None:
         for name in ("vocab_size", "width", "num_layers", "num_heads", "hidden", "context"):
             value = getattr(self, name)
-            require(isinstance(value, int) and value >= 1, name, value, "an integer of at least 1")
+            require(is_count(value), name, value, "an integer of at least 1")
         for name in ("rope_base", "norm_eps"):
-            require(0 < getattr(self, name) < math.inf, name, getattr(self, name), "above 0 and finite")
+            value = getattr(self, name)
+            good = type(value) in (int, float) and 0 < value < math.inf
+            require(good, name, value, "above 0 and finite")
+        size = 2 * self.vocab_size * self.width + self.num_layers * self.width * (4 * self.width + 3 * self.hidden)
+        for what, value in (("parameters", size), ("context", self.context)):
+            require(value <= LARGEST, what, value, f"at most {LARGEST}")
         even = self.width % (2 * self.num_heads) == 0
         require(even, "width", self.width, f"a multiple of 2 x num_heads ({2 * self.num_heads})")
 
@@ -52,7 +70,7 @@ class TreeConfig:
 
     def __post_init__(self) -> None:
         for name in ("num_nodes", "depth", "top_k"):
-            require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+            require(is_count(getattr(self, name)), name, getattr(self, name), "at least 1")
         ok = math.isfinite(self.ratio_threshold) and self.ratio_threshold >= 1
         require(ok, "ratio_threshold", self.ratio_threshold, "finite and at least 1")
 
@@ -68,5 +86,5 @@ class SamplingConfig:
     def __post_init__(self) -> None:
         ok = math.isfinite(self.temperature) and self.temperature >= 0
         require(ok, "temperature", self.temperature, "finite and at least 0")
-        require(self.top_k is None or self.top_k >= 1, "top_k", self.top_k, "at least 1")
+        require(self.top_k is None or is_count(self.top_k), "top_k", self.top_k, "at least 1")
         require(0 < self.top_p <= 1, "top_p", self.top_p, "above 0 and at most 1")

@@ -112,7 +112,7 @@ class Ending:
 
     def __init__(self, num_prompt: int, max_new_tokens: int, context: int, stop: Collection[int]) -> None:
         require(max_new_tokens >= 0, "max_new_tokens", max_new_tokens, "at least 0")
-        self.stop = frozenset(stop)
+        self.stop = stop
         self.room, self.limit = min((max_new_tokens, "length"), (context - num_prompt, "context"), key=lambda x: x[0])
         self.reason: str | None = None if self.room else self.limit
 
@@ -209,7 +209,7 @@ def stream(
     context; `dice` replaces the seeded ones (the exactness tests pass dice that visit every
     outcome). Raises ValueError for a value outside its range.
     """
-    prompt_ids = list(prompt_ids)
+    prompt_ids, stop = list(prompt_ids), frozenset(stop)
     require(0 < len(prompt_ids) <= target.context, "prompt length", len(prompt_ids), f"1 to {target.context} tokens")
     for what, tokens in (("token ids of the prompt", prompt_ids), ("stop tokens", stop)):
         outside = [token for token in tokens if not 0 <= token < target.vocab_size]

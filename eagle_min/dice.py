@@ -82,8 +82,8 @@ class SeededDice:
     """Counter-based dice: a draw is a function of seed and name, one number each (see `uniform`)."""
 
     def __init__(self, seed: int) -> None:
-        require(0 <= seed < 2**64, "seed", seed, "between 0 and 2**64 - 1")
-        self.seed = int(seed)
+        require(isinstance(seed, int) and 0 <= seed < 2**64, "seed", seed, "between 0 and 2**64 - 1")
+        self.seed = seed
         self.asked: set[Name] = set()
 
     def accept(self, probability: float, name: Name) -> bool:

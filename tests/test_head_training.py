@@ -22,10 +22,11 @@ windows = st.lists(st.lists(tokens, min_size=7, max_size=7), min_size=1, max_siz
 seeds = st.integers(0, 2)
 
 
-def slow_chain(seed: int, text: list[int], place: int, num_steps: int) -> list[np.ndarray]:
-    """The guesses (D,) of a chain that leaves the true text after row `place`, one a step."""
+def slow_chain(seed: int, text: list[int], place: int, num_steps: int, noise: np.ndarray) -> list[np.ndarray]:
+    """The guesses (D,) of a chain that leaves the true text after row `place`, one a step. `noise`
+    (rows, D) is added to the true features."""
     embed = weights(random_target(seed))["embed.weight"]
-    features = slow_target(random_target(seed), text)[0][: place + 1]
+    features = slow_target(random_target(seed), text)[0][: place + 1] + noise[: place + 1]
     chain = []
     for step in range(num_steps):
         following = text[1 : place + step + 2]
@@ -34,14 +35,22 @@ def slow_chain(seed: int, text: list[int], place: int, num_steps: int) -> list[n
     return chain
 
 
-def slow_loss(seed: int, texts: list[list[int]], recipe: Recipe) -> float:
+def slow_noise(seed: int, texts: list[list[int]], recipe: Recipe, number: int) -> np.ndarray:
+    """(texts, rows, D): uniform between -1 and 1, times a share of the features' root mean square."""
+    num_rows = len(texts[0]) - recipe.num_steps
+    true = np.stack([slow_target(random_target(seed), text)[0][:num_rows] for text in texts])
+    drawn = torch.rand(true.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(number)).numpy()
+    return recipe.noise * math.sqrt((true**2).mean()) * (2 * drawn - 1)
+
+
+def slow_loss(seed: int, texts: list[list[int]], recipe: Recipe, number: int = 0) -> float:
     """The recipe from its definition: a mean over rows a step, steps weighted by the decay."""
     lm_head = weights(random_target(seed))["lm_head.weight"]
     total, num_rows = 0.0, len(texts[0]) - recipe.num_steps
-    for text in texts:
+    for text, noise in zip(texts, slow_noise(seed, texts, recipe, number)):
         features, logits = slow_target(random_target(seed), text)
         for place in range(num_rows):
-            for step, guess in enumerate(slow_chain(seed, text, place, recipe.num_steps)):
+            for step, guess in enumerate(slow_chain(seed, text, place, recipe.num_steps, noise)):
                 wanted = np.exp(logits[place + step + 1] - logits[place + step + 1].max())
                 own = guess @ lm_head.T
                 token_loss = math.log(np.exp(own).sum()) - own @ wanted / wanted.sum()
@@ -67,3 +76,4 @@ def test_noise_moves_the_given_features_only_and_is_drawn_from_the_seed(seed, te
     first, again, other = (float(head_loss(target, head, noisy, ids, number)) for number in (1, 1, 2))
     assert first == again and first != other
     assert first != float(head_loss(target, head, quiet, ids, 1))
+    assert abs(first - slow_loss(seed, texts, noisy, 1)) < TOLERANCE

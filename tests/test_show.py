@@ -5,6 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eagle_min import show
 from eagle_min.commands.generate import Printer
 from eagle_min.decode import Cycle, Generation
 from eagle_min.show import Painter, RunningText, label, picture, printable, wants_colour, watch
@@ -115,6 +116,19 @@ def test_watch_sees_every_cycle_up_to_the_last():
     assert seconds >= 0
 
 
+def test_the_clock_of_watch_stands_still_while_something_is_shown(monkeypatch):
+    now = [0.0]
+
+    def decoding():
+        for reason in (None, "stop"):
+            now[0] += 1
+            yield Cycle((1,), 0, None, (), reason)
+
+    monkeypatch.setattr(show.time, "perf_counter", lambda: now[0])
+    _, seconds = watch(decoding(), lambda cycle: now.__setitem__(0, now[0] + 100))
+    assert seconds == 2
+
+
 def test_a_printer_shows_prompt_text_and_cost(capsys):
     cycles = [Cycle((97,), 0, None, (), None), Cycle((98, 99), 1, None, (), "stop")]
     printer = Printer(BYTES, trees=False)
@@ -128,4 +142,5 @@ def test_a_printer_shows_prompt_text_and_cost(capsys):
 
 
 def test_control_characters_are_spelled_out():
+    assert printable("a\x7f") == "a\\x7f"
     assert printable("a\x1b[31m\n\t\x9b\r") == "a\\x1b[31m\n\t\\x9b\\x0d"

@@ -1,5 +1,6 @@
 """Training: a run that is stopped goes on as if it had not been, and says what it depends on."""
 
+import math
 import shutil
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -17,10 +18,11 @@ import eagle_min.train.target
 from eagle_min import load
 from eagle_min.__main__ import main
 from eagle_min.checkpoint import SHIPPED, read_card
-from eagle_min.train.batches import DOMAINS, Batches
+from eagle_min.train import corpus
+from eagle_min.train.batches import DOMAINS, PROSE_SHARE, Batches, cuts
 from eagle_min.train.corpus import mirrored, sums
 from eagle_min.train.loop import Run, TrainConfig
-from eagle_min.train.muon import orthogonalize
+from eagle_min.train.muon import Muon, orthogonalize
 
 BATCH = 64
 CONFIG = TrainConfig(tokens=6 * BATCH, batch_tokens=BATCH, seq_len=8, warmup=2, num_threads=2, micro_tokens=32)
@@ -61,7 +63,7 @@ def test_a_run_killed_between_saves_ends_with_the_weights_of_one_that_was_not(st
     with pytest.raises(KeyboardInterrupt):
         train(new_run(tmp_path / "killed", config), stop_before)
     again = new_run(tmp_path / "killed", config)
-    assert again.step == stop_before
+    assert again.step == stop_before and again.seconds > 0
     train(again)
     assert again.step == whole.step == 6
     for one, other in zip(whole.model.parameters(), again.model.parameters()):
@@ -75,9 +77,68 @@ def test_a_run_goes_on_only_as_what_it_was_begun(tmp_path):
         new_run(tmp_path, identity={"shape": "large"})
     with pytest.raises(ValueError, match="begun with other values of seed"):
         new_run(tmp_path, TrainConfig(**{**vars(CONFIG), "seed": 1}))
+    whole = torch.load(tmp_path / "state.pt")
+    for spoiled, message in (
+        ({"fixed": 3}, "not the state of a run"),
+        ({"fixed": whole["fixed"]}, "but not whole"),
+        ({**whole, "model": {}}, "but not whole"),
+        ({**whole, "optimizers": []}, "but not whole"),
+    ):
+        torch.save(spoiled, tmp_path / "state.pt")
+        with pytest.raises(ValueError, match=message):
+            new_run(tmp_path)
     (tmp_path / "state.pt").write_bytes(b"no state")
     with pytest.raises(ValueError, match="not the state of a run"):
         new_run(tmp_path)
+
+
+BAD_TRAINING = {
+    "batch_tokens": [(0, "batch_tokens must be at least 16, got 0"), (15, "at least 16, got 15")],
+    "matrix_lr": [(math.nan, "matrix_lr must be at least 0 and finite, got nan"), (-1.0, "got -1.0")],
+    "other_lr": [(math.inf, "other_lr must be at least 0 and finite, got inf")],
+    "seed": [(-1, "seed must be between 0 and 2\\*\\*63 - 1, got -1"), (2**63, "got 9223372036854775808")],
+    "decay": [(0.0, "decay must be above 0 and at most 1, got 0.0")],
+    "num_threads": [(0, "num_threads must be at least 1, got 0")],
+}
+
+
+@pytest.mark.parametrize("name", BAD_TRAINING)
+def test_a_bad_training_option_is_named_with_what_is_allowed(name):
+    for value, message in BAD_TRAINING[name]:
+        with pytest.raises(ValueError, match=message):
+            TrainConfig(**{**vars(CONFIG), name: value})
+
+
+def test_a_loss_that_is_no_number_ends_the_run_and_leaves_the_weights(tmp_path):
+    run = new_run(tmp_path)
+    before = [param.clone() for param in run.model.parameters()]
+    with pytest.raises(ValueError, match="loss at step 0 must be finite"):
+        run.train(lambda step: torch.zeros(8, 9, dtype=torch.long), lambda w, seed: run.model(w).sum() * math.nan)
+    assert all(torch.equal(a, b) for a, b in zip(before, run.model.parameters()))
+
+
+def test_each_step_has_the_rates_of_its_place(tmp_path):
+    run, rates = new_run(tmp_path), []
+    step_of_adam = run.optimizers[1].step
+    run.optimizers[1].step = lambda: (rates.append([o.param_groups[0]["lr"] for o in run.optimizers]), step_of_adam())
+    train(run)
+    wanted = [[CONFIG.matrix_lr * CONFIG.rate(step), CONFIG.other_lr * CONFIG.rate(step)] for step in range(6)]
+    assert np.allclose(rates, wanted, rtol=1e-12)
+
+
+def test_a_batch_in_pieces_of_unequal_size_gives_the_gradient_of_the_whole(tmp_path):
+    losses = []
+    for pieces in (1024, 24):  # all 8 windows at once; three, three and two
+        config = TrainConfig(**{**vars(CONFIG), "tokens": BATCH, "micro_tokens": pieces, "warmup": 1})
+        run = new_run(tmp_path / str(pieces), config)
+        batch = torch.from_numpy(np.random.default_rng(0).integers(0, 16, (8, 9)))
+
+        def loss(windows: torch.Tensor, seed: int) -> torch.Tensor:
+            return run.model(windows).logsumexp(-1).square().mean()  # noqa: B023
+
+        run.train(lambda step: batch, loss)  # noqa: B023
+        losses.append([param.detach().clone() for param in run.model.parameters()])
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*losses))
 
 
 def test_an_epoch_visits_every_window_once():
@@ -85,7 +146,25 @@ def test_an_epoch_visits_every_window_once():
     per_epoch = (20_000 - 1) // 16 - 1
     first = {batches.window("code", number).tobytes() for number in range(per_epoch)}
     assert len(first) == per_epoch
-    assert batches.rows() == {"code": 10, "prose": 3, "sums": 3} and batches[0].shape == (16, 17)
+    second = {batches.window("code", per_epoch + number).tobytes() for number in range(per_epoch)}
+    assert first != second, "each epoch is cut at a place of its own"
+    orders = [cuts(16, per_epoch, 0, 0, epoch)[1].tolist() for epoch in (0, 1)]
+    assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1]) == list(range(per_epoch))
+
+
+@given(st.integers(1, 20), st.floats(0.05, 0.6), st.integers(1, 12))
+def test_batches_keep_the_shares_and_use_each_window_once(num_rows, sums_share, num_steps):
+    parts = {domain: np.arange(20_000) + 20_000 * number for number, domain in enumerate(DOMAINS)}
+    batches = Batches(parts, 16, 16 * num_rows, sums_share, end_id=99_999)
+    seen = [row.tolist() for step in range(num_steps) for row in batches[step]]
+    assert all(batches[step].shape == (num_rows, 17) for step in range(num_steps))
+    total = num_steps * num_rows
+    counts = [sum(row[0] // 20_000 == number for row in seen) for number in range(3)]
+    wanted = [None, PROSE_SHARE * (1 - sums_share) * total, sums_share * total]
+    assert sum(counts) == total and all(abs(a - b) < 1 for a, b in zip(counts[1:], wanted[1:]))
+    for domain, count in zip(DOMAINS, counts):
+        used = [row for row in seen if row[0] // 20_000 == DOMAINS.index(domain)]
+        assert used == [batches.window(domain, number).tolist() for number in range(count)]
 
 
 @given(st.sets(st.integers(0, 399), max_size=30), st.integers(2, 30), st.integers(0, 3))
@@ -117,6 +196,42 @@ def test_orthogonalized_matrices_have_singular_values_near_one():
     assert values.min() > 0.5 and values.max() < 1.5
 
 
+def slow_orthogonal(m: np.ndarray) -> np.ndarray:
+    """Five steps of the quintic iteration, from its formula."""
+    x = m / (np.linalg.norm(m) + 1e-7)
+    for _ in range(5):
+        gram = x @ x.T
+        x = 3.4445 * x - 4.7750 * gram @ x + 2.0315 * gram @ gram @ x
+    return x
+
+
+def test_muon_takes_the_step_of_its_formula():
+    """Nesterov momentum, made orthogonal; a tall matrix is turned, and its step scaled."""
+    rng = np.random.default_rng(0)
+    for rows, columns in ((4, 6), (6, 3)):
+        param = torch.nn.Parameter(torch.tensor(rng.normal(size=(rows, columns))))
+        muon, momentum, wanted = Muon([param], lr=0.1), np.zeros((rows, columns)), param.detach().numpy().copy()
+        for _ in range(3):
+            grad = rng.normal(size=(rows, columns))
+            param.grad = torch.tensor(grad)
+            muon.step()
+            momentum = 0.95 * momentum + 0.05 * grad
+            update = 0.05 * grad + 0.95 * momentum
+            update = slow_orthogonal(update.T).T if rows > columns else slow_orthogonal(update)
+            wanted = wanted * (1 - 0.1 * 0.01) - 0.1 * max(1.0, rows / columns) ** 0.5 * update
+        assert np.allclose(param.detach().numpy(), wanted, atol=1e-9)
+
+
+def test_held_out_files_that_repeat_training_lines_are_dropped(monkeypatch):
+    lines = [f"a line of code that is long enough, number {number}" for number in range(20)]
+    texts = {"torch/kept/a.py": lines[:10], "torch/held/b.py": lines[8:18], "torch/held/c.py": lines[5:15]}
+    monkeypatch.setattr(corpus, "python_files", lambda: iter((k, "\n".join(v)) for k, v in texts.items()))
+    monkeypatch.setattr(corpus, "is_held_out", lambda name: "held" in name)
+    train, held_out = corpus.split_code()
+    assert [name for name, _ in train] == ["torch/kept/a.py"]
+    assert [name for name, _ in held_out] == ["torch/held/b.py"]  # a fifth of it was seen; of the other, half
+
+
 def test_held_out_sums_are_right_and_no_training_line_starts_with_one():
     train_sums, held_out = sums(seed=1, num_documents=300)
     starts = {text.split(" =")[0] for _, text in held_out}
@@ -133,16 +248,19 @@ def small_text(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Random tokens instead of the corpus, and no measuring, which has tests of its own."""
     for module in (eagle_min.train.target, eagle_min.train.head, eagle_min.train.command):
         monkeypatch.setattr(module, "training_streams", lambda *_: streams())
-    monkeypatch.setattr(
-        eagle_min.train.command, "measured", lambda *_: {"held_out_bits_per_byte": {}, "held_out_sums_right": 0.5}
-    )
+
+    def measured(target: torch.nn.Module, *_) -> dict:
+        assert all(torch.equal(param, param.bfloat16().float()) for param in target.parameters()), "what is stored"
+        return {"held_out_bits_per_byte": {}, "held_out_sums_right": 0.5}
+
+    monkeypatch.setattr(eagle_min.train.command, "measured", measured)
 
 
 def test_the_commands_make_a_set_that_decodes(small_text, tmp_path, capsys):
     models, shape = tmp_path / "set", ["--width", 16, "--num-layers", 1, "--num-heads", 1, "--hidden", 16]
     models.mkdir()
     shutil.copy(SHIPPED / "tiny" / "tokenizer.ranks", models)
-    common = ["--models", models, "--tokens", 8192, "--threads", 1]
+    common = ["--models", models, "--tokens", 9000, "--threads", 1]  # one batch of a target, four of a head
     assert main([str(word) for word in ["train", "target", *common, *shape, "--run", tmp_path / "target"]]) == 0
     for recipe in ("paper", "steps"):
         options = ["--recipe", recipe, "--name", f"eagle-{recipe}", "--run", tmp_path / recipe]

@@ -8,10 +8,12 @@ of a hundred thousand runs misses small ones.
 
 Cost: one run per sequence of answers, so a few tokens of a vocabulary of 3 or 4. Programs must be
 functions of their dice: state that is kept between runs shows up as a changed question and raises.
-Read next: `../train/command.py`.
+Read next: `uniform.py`.
 """
 
-from collections.abc import Callable, Hashable
+import math
+import time
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
@@ -23,6 +25,10 @@ from ..dice import Dice, Name, check_probability, check_weights
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 Number = Fraction | float
+
+
+class HiddenState(RuntimeError):
+    """The program did something else after the same answers: it depends on more than its dice."""
 
 
 class BranchLimit(RuntimeError):
@@ -42,8 +48,8 @@ class Question:
 class EnumeratingDice:
     """Dice that follow a script of questions and append to it; see `Dice` for the protocol.
 
-    RuntimeError when a name comes twice in a run, or when the program asks something else than
-    it asked after the same answers before ("hidden state").
+    RuntimeError when a name comes twice in a run; `HiddenState` when the program asks something else
+    than it asked after the same answers before.
     """
 
     def __init__(self, script: list[Question]) -> None:
@@ -74,8 +80,60 @@ class EnumeratingDice:
         question = self.script[turn]
         asked_before = (question.name, question.answers, question.probabilities)
         if asked_before != (fresh.name, fresh.answers, fresh.probabilities):
-            raise RuntimeError(f"hidden state: asked {fresh!r} where an earlier run asked {question!r}")
+            raise HiddenState(f"hidden state: asked {fresh!r} where an earlier run asked {question!r}")
         return question.answers[question.given]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much may be spent on one law."""
+
+    max_branches: int = 200_000  # sequences of answers
+    max_seconds: float = math.inf
+
+    def __post_init__(self) -> None:
+        require(self.max_branches >= 1, "max_branches", self.max_branches, "at least 1")
+        require(self.max_seconds > 0, "max_seconds", self.max_seconds, "above 0")
+
+
+def branches(
+    program: Callable[[Dice], Outcome], limits: Limits | None = None, num_runs: int = 1
+) -> Iterator[tuple[Outcome, Number]]:
+    """Outcome and probability of each sequence of answers, depth first.
+
+    `num_runs` above 1 runs each sequence so often; `HiddenState` when the runs differ. `BranchLimit` when
+    one of the limits is reached.
+    """
+    limits, script = limits or Limits(), []
+    num_branches, start = 0, time.monotonic()
+    while True:
+        num_branches += 1
+        if num_branches > limits.max_branches:
+            raise BranchLimit(f"the program has more than {limits.max_branches} sequences of answers")
+        if time.monotonic() - start > limits.max_seconds:
+            raise BranchLimit(f"{num_branches} sequences of answers took more than {limits.max_seconds:g} seconds")
+        outcomes = [_follow(program, script) for _ in range(num_runs)]
+        if any(outcome != outcomes[0] for outcome in outcomes):
+            raise HiddenState(f"hidden state: the same answers gave {outcomes[0]!r} and then {outcomes[-1]!r}")
+        probability: Number = Fraction(1)
+        for question in script:
+            probability *= question.probabilities[question.given]
+        yield outcomes[0], probability
+        # Depth first: give the next answer to the last question that has one left.
+        while script and script[-1].given == len(script[-1].answers) - 1:
+            script.pop()
+        if not script:
+            return
+        script[-1].given += 1
+
+
+def _follow(program: Callable[[Dice], Outcome], script: list[Question]) -> Outcome:
+    """One run, which appends to the script what it asks beyond it."""
+    dice = EnumeratingDice(script)
+    outcome = program(dice)
+    if len(dice.asked) < len(script):
+        raise HiddenState(f"hidden state: an earlier run went on to ask {script[len(dice.asked)]!r}")
+    return outcome
 
 
 def law(program: Callable[[Dice], Outcome], max_branches: int = 200_000) -> dict[Outcome, Number]:
@@ -87,28 +145,10 @@ def law(program: Callable[[Dice], Outcome], max_branches: int = 200_000) -> dict
     >>> law(lambda dice: dice.accept(Fraction(1, 3), ("coin",)))
     {True: Fraction(1, 3), False: Fraction(2, 3)}
     """
-    require(max_branches >= 1, "max_branches", max_branches, "at least 1")
     result: dict[Outcome, Number] = {}
-    script: list[Question] = []
-    num_branches = 0
-    while True:
-        num_branches += 1
-        if num_branches > max_branches:
-            raise BranchLimit(f"the program has more than {max_branches} sequences of answers")
-        dice = EnumeratingDice(script)
-        outcome = program(dice)
-        if len(dice.asked) < len(script):
-            raise RuntimeError(f"hidden state: an earlier run went on to ask {script[len(dice.asked)]!r}")
-        probability: Number = Fraction(1)
-        for question in script:
-            probability *= question.probabilities[question.given]
+    for outcome, probability in branches(program, Limits(max_branches)):
         result[outcome] = result.get(outcome, 0) + probability
-        # Depth first: give the next answer to the last question that has one left.
-        while script and script[-1].given == len(script[-1].answers) - 1:
-            script.pop()
-        if not script:
-            return result
-        script[-1].given += 1
+    return result
 
 
 def total_variation(a: dict[Outcome, Number], b: dict[Outcome, Number]) -> Number:

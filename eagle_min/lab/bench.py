@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 
 from ..checkpoint import EAGLE_DRAFTERS, ModelSet, load
-from ..config import require
+from ..config import require, require_seed
 from ..decode import Drafter
 from ..head import EagleDrafter, EagleHead
 from ..train.corpus import load_held_out
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         require(name in FIGURES, "figure", name, f"one of {', '.join(FIGURES)}")
     for name in ("rounds", "prefixes"):
         require(getattr(args, name) >= 1, name, getattr(args, name), "at least 1")
-    require(args.seed >= 0, "seed", args.seed, "at least 0")
+    require_seed(args.seed)
     check_writable(args.json)
     models = load(args.model)
     drafter = models.drafter("eagle2", head=args.head)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..checkpoint import DRAFTERS, EAGLE_DRAFTERS, ModelSet, load
-from ..config import SamplingConfig, require
+from ..config import SamplingConfig, require, require_seed
 from ..decode import Drafter, tau
 from ..train.corpus import load_held_out
 from ..train.evaluate import bits_per_byte
@@ -79,7 +79,7 @@ class Plan:
     def __post_init__(self) -> None:
         for name in ("prefixes", "prompts", "max_new_tokens"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
-        require(self.seed >= 0, "seed", self.seed, "at least 0")
+        require_seed(self.seed)
         for name in self.drafters:
             require(name.partition("@")[0] in DRAFTERS, "drafter", name, f"one of {', '.join(DRAFTERS)}")
         for domain in self.domains:
@@ -137,9 +137,7 @@ def head_of(label: str, head: str) -> str:
     return label.partition("@")[2] or head
 
 
-def measure(
-    models: ModelSet, drafters: dict[str, Drafter | None], plan: Plan, heads: Collection[str]
-) -> Iterator[Row]:
+def measure(models: ModelSet, drafters: dict[str, Drafter | None], plan: Plan, heads: Collection[str]) -> Iterator[Row]:
     """Yield the rows: domains, then temperatures, then drafters."""
     corpus = load_held_out()
     origin = provenance(models, heads, plan.seed, corpus.fingerprint())

@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Bring all tables up to date. ValueError, one line, for markers or files that do not fit."""
     blocks = find_blocks(args.readme)
-    for stem in sorted({name.partition(".")[0] for name in blocks}):
-        update(args.readme, source_of(stem, args.results))
+    stems = sorted({name.partition(".")[0] for name in blocks})
+    update(args.readme, *(source_of(stem, args.results) for stem in stems))
     print(f"{args.readme}: {len(blocks)} tables")
     return 0
 
@@ -47,16 +47,17 @@ def source_of(name: str, results: Path) -> Path:
     return CARD if stem == "target" else results / f"{stem}.json"
 
 
-def update(readme_path: Path, json_path: Path) -> None:
-    """Write the tables whose names begin with the name of the JSON file into the README.
+def update(readme_path: Path, *json_paths: Path) -> None:
+    """Write the tables whose names begin with the name of a JSON file into the README, all or none.
 
-    ValueError when there is no such marker, a marker lacks its partner, or no row fits.
+    ValueError when a file has no marker, a marker lacks its partner, or no row fits.
     """
-    blocks = find_blocks(readme_path)
-    names = [name for name in blocks if name.partition(".")[0] == json_path.stem]
-    require(bool(names), f"markers in {readme_path.name}", sorted(blocks), f"some for {json_path.stem}")
-    rows = stored_rows(json_path)
-    tables = {name: render(name, rows) for name in names}
+    blocks, tables = find_blocks(readme_path), {}
+    for path in json_paths:
+        names = [name for name in blocks if name.partition(".")[0] == path.stem]
+        require(bool(names), f"markers in {readme_path.name}", sorted(blocks), f"some for {path.stem}")
+        rows = stored_rows(path)
+        tables |= {name: render(name, rows) for name in names}
     text = readme_path.read_text(encoding="utf-8")
     text = BLOCK.sub(lambda found: found[1] + tables.get(found[2], found[3]) + found[4], text)
     write_atomically(readme_path, lambda file: file.write(text.encode()))
@@ -94,7 +95,10 @@ def render(name: str, rows: list[Row]) -> str:
     kept = [row for row in rows if not part or part in (row.get("figure"), row.get("domain"))]
     require(bool(kept), f"rows for the table {name}", 0, "at least 1")
     columns = compare.COLUMNS if "drafter" in kept[0] else bench.COLUMNS
-    return f"{markdown_table(columns, kept)}\n\n{origin(kept[0])}\n"
+    try:
+        return f"{markdown_table(columns, kept)}\n\n{origin(kept[0])}\n"
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"rows for the table {name} are not complete: {error!r}") from error
 
 
 def origin(row: Row) -> str:

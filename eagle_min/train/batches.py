@@ -19,7 +19,8 @@ from torch import Tensor
 
 from ..checkpoint import write_atomically
 from ..tokenizer import Tokenizer
-from .corpus import Document, load_corpus
+from . import corpus
+from .corpus import Document
 
 DOMAINS = ("code", "prose", "sums")
 PROSE_SHARE = 0.21  # of what is no sums
@@ -40,13 +41,14 @@ def versions() -> dict[str, str]:
 
 def training_streams(tokenizer: Tokenizer, folder: Path) -> dict[str, np.ndarray]:
     """The training text of each domain as tokens, read from `folder` if it was encoded before
-    with this vocabulary and from these versions of the packages."""
-    key = hashlib.sha256(repr((tokenizer.vocabulary, versions())).encode()).hexdigest()[:16]
+    with this vocabulary, from these versions of the packages and by these rules."""
+    rules = Path(corpus.__file__).read_text(encoding="utf-8")
+    key = hashlib.sha256(repr((tokenizer.vocabulary, versions(), rules)).encode()).hexdigest()[:16]
     paths = {domain: folder / f"{domain}-{key}.npy" for domain in DOMAINS}
     if not all(path.exists() for path in paths.values()):
-        corpus = load_corpus()
+        text = corpus.load_corpus().train
         for domain, path in paths.items():
-            stream = token_stream(corpus.train[domain], tokenizer)
+            stream = token_stream(text[domain], tokenizer)
             write_atomically(path, partial(np.save, arr=stream))
     return {domain: np.load(path) for domain, path in paths.items()}
 
@@ -62,16 +64,17 @@ class Batches:
     end_id: int
     seed: int = 0
 
-    def rows(self) -> dict[str, int]:
-        """Windows of each domain in a batch: at least one, code takes what is left."""
-        total = self.batch_tokens // self.seq_len
-        sums = max(1, round(self.sums_share * total))
-        prose = max(1, round(PROSE_SHARE * (1 - self.sums_share) * total))
+    def rows(self, num_steps: int) -> dict[str, int]:
+        """Windows of each domain in so many steps together: whole numbers that keep the shares, however
+        small a batch is; code takes what is left."""
+        total = num_steps * (self.batch_tokens // self.seq_len)
+        sums = int(self.sums_share * total)
+        prose = int(PROSE_SHARE * (1 - self.sums_share) * total)
         return {"code": total - sums - prose, "prose": prose, "sums": sums}
 
     def __getitem__(self, step: int) -> Tensor:
-        rows = self.rows().items()
-        windows = [self.window(domain, step * count + i) for domain, count in rows for i in range(count)]
+        before, after = self.rows(step), self.rows(step + 1)
+        windows = [self.window(domain, i) for domain in DOMAINS for i in range(before[domain], after[domain])]
         return torch.from_numpy(np.stack(windows).astype(np.int64))
 
     def window(self, domain: str, number: int) -> np.ndarray:

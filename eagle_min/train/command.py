@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train what was asked for; ValueError or FileNotFoundError, one line, for what cannot be."""
+    require(args.models.is_dir() or not args.models.exists(), "models", str(args.models), "a folder, or nothing yet")
     names = ("tokens", "batch_tokens", "decay", "sums_share", "matrix_lr", "other_lr", "seed")
     train = TrainConfig(**{name: getattr(args, name) for name in names}, num_threads=args.threads)
     return run_target(args, train) if args.what == "target" else run_head(args, train)

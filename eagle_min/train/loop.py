@@ -6,6 +6,7 @@ over the cores and shares the cores fairly with whatever else runs. Everything a
 on lies in one file, which is replaced, never rewritten. Read next: `target.py`.
 """
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from ..checkpoint import write_atomically
-from ..config import require
+from ..config import require, require_seed
 from .muon import Muon
 
 
@@ -42,6 +43,12 @@ class TrainConfig:
     save_seconds: int = 120
 
     def __post_init__(self) -> None:
+        least = 2 * self.seq_len  # one of the longer windows
+        require(self.batch_tokens >= least, "batch_tokens", self.batch_tokens, f"at least {least}")
+        for name in ("matrix_lr", "other_lr"):
+            rate = getattr(self, name)
+            require(0 <= rate < math.inf, name, rate, "at least 0 and finite")
+        require_seed(self.seed)
         require(self.tokens >= self.batch_tokens, "tokens", self.tokens, f"at least one batch ({self.batch_tokens})")
         require(0 < self.decay <= 1, "decay", self.decay, "above 0 and at most 1")
         require(0 < self.sums_share < 1, "sums_share", self.sums_share, "between 0 and 1")
@@ -99,16 +106,19 @@ class Run:
     def _resume(self) -> None:
         try:
             state = torch.load(self.path, weights_only=True)
-            begun = state["fixed"]
+            begun = dict(state["fixed"])
         except Exception as error:  # a file of another kind makes torch raise almost anything
             raise ValueError(f"{self.path} is not the state of a run: use another folder") from error
         changed = [key for key in {**begun, **self.fixed} if begun.get(key) != self.fixed.get(key)]
         if changed:
             raise ValueError(f"{self.path} was begun with other values of {', '.join(changed)}: use another folder")
-        self.model.load_state_dict(state["model"])
-        for optimizer, saved in zip(self.optimizers, state["optimizers"]):
-            optimizer.load_state_dict(saved)
-        self.step, self.seconds = state["step"], state["seconds"]
+        try:
+            self.model.load_state_dict(state["model"])
+            for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+                optimizer.load_state_dict(saved)
+            self.step, self.seconds = state["step"], state["seconds"]
+        except Exception as error:
+            raise ValueError(f"{self.path} is the state of a run, but not whole: use another folder") from error
 
     def save(self) -> None:
         state = {
@@ -152,6 +162,7 @@ class Run:
         for value, grads in pool.map(gradients, range(len(pieces))):
             total += value
             torch._foreach_add_([param.grad for param in params], list(grads))
+        require(math.isfinite(total), f"loss at step {self.step}", total, "finite: lower the learning rates")
         torch.nn.utils.clip_grad_norm_(params, 1.0)
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..checkpoint import ModelSet
-from ..config import ModelConfig
+from ..config import ModelConfig, require
 from ..model import GPT
 from ..tokenizer import Tokenizer
 from .batches import Batches, training_streams
@@ -45,6 +45,8 @@ def train_target(
     start from those of the set `first`, if there is one."""
     target = new_target(model, train.seed)
     if first is not None:
+        require(first.target.config == model, "shape of the set to start from", first.target.config, f"{model}")
+        require(first.tokenizer.sha256 == tokenizer.sha256, "vocabulary of that set", first.folder, "that of --models")
         target.load_state_dict(first.target.state_dict())
     identity = {"model": asdict(model), "tokenizer": tokenizer.sha256, "first": first and first.target_sha256}
     run = Run(target, train, folder, identity)

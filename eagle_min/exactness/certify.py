@@ -1,0 +1,142 @@
+"""Is this sampler lossless? A verdict with its evidence, or the smallest world in which it is not.
+
+Hypothesis draws worlds; in each of them the sampler's law over two cycles is enumerated and compared
+with the target's own, which is a product of table entries. With Fractions the comparison is `==`; with
+floats the two laws may be 1e-6 apart in total variation, which roundings stay far below and
+faults far above. Whatever cannot be enumerated is "undecided", and the reason says why: a verdict is never
+a guess. Read next: `report.py`.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from ..config import require
+from .bounds import most_accepted
+from .contracts import BrokenContract, Law, Sampler, two_cycles
+from .law import BranchLimit, HiddenState, Limits, Number, total_variation
+from .sources import CURRENT
+from .uniform import Undecided
+from .watch import watched
+from .worlds import World, chains, hard_cases, trees
+
+LIMITS = Limits(max_branches=20_000, max_seconds=60.0)  # of the law of one cycle
+TOLERANCE = 1e-6  # total variation that roundings of float32 stay below
+
+SEARCH = settings(
+    database=None,
+    deadline=None,
+    derandomize=True,
+    report_multiple_bugs=False,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+)
+
+WORLDS: dict[str, st.SearchStrategy[World]] = {
+    "chain": chains(),
+    "tree": trees(),
+    "tree-sampled": trees(max_drafted=3),
+    "tree-iid": trees(max_drafted=3, repeated=True),
+    "batch": chains(max_drafted=1),
+}
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A world in which the law is wrong: the two laws, or what was returned that never may be."""
+
+    world: World
+    got: Law
+    wanted: Law
+    broken: str | None = None
+
+
+@dataclass
+class Verdict:
+    """What was found, and what it rests on."""
+
+    kind: str
+    exact: bool  # True: Fractions were compared with ==
+    status: str = "exact"  # or "refuted", "undecided"
+    reason: str = ""  # why undecided
+    counterexample: Counterexample | None = None
+    num_worlds: int = 0  # that passed
+    num_branches: int = 0
+    largest_distance: Number = 0  # total variation, over the worlds that passed
+    hard: Counter = field(default_factory=Counter)  # hard case -> worlds that had it
+    corners: list[str] = field(default_factory=list)
+    committed: Number = 0  # tokens of a first cycle, expected, mean over worlds
+    committed_at_most: Number = 0  # the same for the best rule there is
+
+
+class Refuted(Exception):
+    """Raised towards Hypothesis, which then looks for a smaller world."""
+
+
+def certify(
+    function: Callable,
+    kind: str,
+    *,
+    exact: bool = False,
+    num_worlds: int = 40,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Judge `function` by the contract `kind` (see `contracts.py`).
+
+    exact: hand over Fractions instead of float64, and compare with ==. limits: for the law of one
+    cycle. ValueError for an unknown kind or a number out of range.
+    """
+    require(kind in WORLDS, "kind", kind, f"one of {', '.join(WORLDS)}")
+    require(num_worlds >= 1, "worlds", num_worlds, "at least 1")
+    sampler, verdict = Sampler(function, kind, exact, limits), Verdict(kind, exact)
+    CURRENT.corners = []
+
+    def search(world: World) -> None:
+        if verdict.status == "undecided":
+            return  # nothing that could come would decide it
+        try:
+            with watched():
+                judge(sampler, world, verdict)
+        except (Undecided, BranchLimit, HiddenState) as error:
+            verdict.status, verdict.reason = "undecided", str(error)
+
+    try:
+        settings(SEARCH, max_examples=num_worlds)(given(WORLDS[kind])(search))()
+    except Refuted:
+        verdict.status = "refuted"
+    verdict.num_branches, verdict.corners = sampler.num_branches, list(dict.fromkeys(CURRENT.corners))
+    return verdict
+
+
+def judge(sampler: Sampler, world: World, verdict: Verdict) -> None:
+    """Compare the two laws in one world; `Refuted` when they differ, with the world in the verdict."""
+    try:
+        got, wanted = two_cycles(sampler, world)
+    except BrokenContract as error:
+        verdict.counterexample = Counterexample(world, {}, {}, str(error))
+        raise Refuted from error
+    distance = total_variation(got, wanted)
+    if distance > (0 if sampler.exact else TOLERANCE):
+        verdict.counterexample = Counterexample(world, got, wanted)
+        raise Refuted
+    verdict.num_worlds += 1
+    verdict.largest_distance = max(verdict.largest_distance, distance)
+    verdict.hard.update(hard_cases(world))
+    if sampler.kind == "batch":
+        return  # of several texts there is no one acceptance
+    first = sampler.cycle_law(world, ())
+    verdict.committed += sum(len(text) * chance for text, chance in first.items())
+    verdict.committed_at_most += most_accepted(world, sampler.kind) + 1
+
+
+def assert_lossless(function: Callable, kind: str, **options: object) -> Verdict:
+    """AssertionError, with the report, unless `function` is exact on every world tried. Options as
+    `certify` takes them."""
+    from .report import report
+
+    verdict = certify(function, kind, **options)
+    assert verdict.status == "exact", report(verdict)
+    return verdict

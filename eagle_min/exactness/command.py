@@ -1,0 +1,68 @@
+"""`python -m eagle_min certify FILE.py:FUNCTION --kind KIND`: a verdict on anyone's sampler.
+
+FILE is imported with its random sources already replaced, so that generators it makes while it is
+imported ask the dice too. Exit status: 0 exact, 1 refuted, 2 undecided. Read next: `../train/command.py`.
+"""
+
+import argparse
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ..config import require
+from .certify import LIMITS, WORLDS, certify
+from .law import Limits
+from .report import EXIT_STATUS, report
+from .uniform import Undecided
+from .watch import watched
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("function", metavar="FILE.py:FUNCTION", help="the sampler")
+    parser.add_argument("--kind", required=True, help=f"how it is called: {', '.join(WORLDS)}")
+    parser.add_argument("--exact", action="store_true", help="hand over Fractions and compare with ==")
+    parser.add_argument("--worlds", type=int, default=40, help="so many worlds, at least 1 (default 40)")
+    parser.add_argument("--max-branches", type=int, default=LIMITS.max_branches, help="sequences of answers a cycle")
+    parser.add_argument("--max-seconds", type=float, default=LIMITS.max_seconds, help="for the law of a cycle")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Certify and report. ValueError or FileNotFoundError for what cannot be called."""
+    require(args.kind in WORLDS, "kind", args.kind, f"one of {', '.join(WORLDS)}")
+    limits = Limits(args.max_branches, args.max_seconds)
+    try:
+        function = load_function(args.function)
+    except Undecided as error:
+        print(f"undecided: {error}")
+        return EXIT_STATUS["undecided"]
+    verdict = certify(function, args.kind, exact=args.exact, num_worlds=args.worlds, limits=limits)
+    print(report(verdict))
+    return EXIT_STATUS[verdict.status]
+
+
+def load_function(name: str) -> Callable:
+    """The function of `FILE.py:FUNCTION`. FileNotFoundError or ValueError, one line, when there is none."""
+    file, _, function_name = name.rpartition(":")
+    path = Path(file)
+    require(bool(file and function_name), "function", name, "FILE.py:FUNCTION")
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {file!r}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    require(spec is not None and spec.loader is not None, "file", file, "a Python file, *.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    sys.path.insert(0, str(path.parent.resolve()))  # it may import its neighbours
+    with watched():
+        try:
+            spec.loader.exec_module(module)
+        except Undecided:
+            raise
+        except Exception as error:
+            raise ValueError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
+    function = getattr(module, function_name, None)
+    known = [key for key, value in vars(module).items() if inspect.isfunction(value) and not key.startswith("_")]
+    require(callable(function), "function", function_name, f"one of {', '.join(known) or 'none'} in {file}")
+    return function

@@ -1,0 +1,214 @@
+"""The ways in which a sampler is called, and the exact law of what it returns.
+
+    chain         f(draft_tokens, draft_probs, target_probs): n drafts, (n, V), (n + 1, V)
+    tree          f(tokens, parents, target_probs): node 0 is the root, row i the law behind node i
+    tree-sampled  f(tokens, parents, draft_probs, target_probs): children drawn without replacement
+    tree-iid      the same, children drawn with replacement
+    batch         f(draft_tokens, draft_probs, target_probs): lists with an entry a sequence, as in `chain`
+
+Each returns plain token ids: the accepted path and one token more; `batch` a list of them. Drafts are
+drawn here, by the same dice, from the laws that are handed over. A cycle's law is found by
+enumeration at every text the cycle before it can leave, so two cycles cost little more than one.
+Read next: `bounds.py`.
+"""
+
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..dice import Dice
+from .law import BranchLimit, HiddenState, Limits, Number, branches
+from .sources import drawing_from
+from .uniform import Undecided
+from .worlds import Row, Table, Text, World, joint, likely, paths
+
+Law = dict[Text, Number]
+
+
+class BrokenContract(Exception):
+    """The function returned something that no sampler of its kind may return."""
+
+
+class Sampler:
+    """The function under test, called by the contract of its kind."""
+
+    def __init__(self, function: Callable, kind: str, exact: bool, limits: Limits) -> None:
+        """`exact`: hand over arrays of Fractions, not of float64."""
+        self.function, self.kind, self.exact, self.limits = function, kind, exact, limits
+        self.takes_dice = "dice" in inspect.signature(function).parameters
+        self.num_branches = 0
+
+    def array(self, rows: Sequence[Row], vocab_size: int) -> np.ndarray:
+        """(len(rows), V), of Fractions or float64."""
+        kind = object if self.exact else np.float64
+        table = np.empty((len(rows), vocab_size), dtype=kind)
+        for place, row in enumerate(rows):
+            table[place] = list(row) if self.exact else [float(x) for x in row]
+        return table
+
+    def call(self, dice: Dice, *arguments: Any) -> Any:
+        """One call; whatever it draws comes from `dice`."""
+        more = {"dice": dice} if self.takes_dice else {}
+        with drawing_from(dice), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                return self.function(*arguments, **more)
+            except (Undecided, HiddenState, BranchLimit):
+                raise
+            except Exception as error:
+                raise BrokenContract(f"raised {type(error).__name__}: {error}") from error
+
+    def cycle_law(self, world: World, text: Text) -> Law:
+        """The law of what one cycle returns behind `text`."""
+        play = PLAYS[self.kind]
+        found: Law = {}
+        for outcome, chance in branches(lambda dice: play(self, world, text, dice), self.limits, num_runs=2):
+            found[outcome] = found.get(outcome, 0) + chance
+            self.num_branches += 1
+        return found
+
+
+def as_path(returned: Any, tokens: Sequence[int], parents: Sequence[int], vocab_size: int) -> Text:
+    """The returned token ids, checked: a path from the root and one token more."""
+    try:
+        path = tuple(int(token) for token in np.asarray(returned).reshape(-1).tolist())
+    except (TypeError, ValueError) as error:
+        raise BrokenContract(f"returned {returned!r}: no list of token ids") from error
+    if not path or any(not 0 <= token < vocab_size for token in path):
+        raise BrokenContract(f"returned {list(path)}: one token or more, each from 0 to {vocab_size - 1}")
+    if path[:-1] not in paths(list(tokens), tuple(parents)):
+        raise BrokenContract(f"returned {list(path)}: {list(path[:-1])} was not drafted")
+    return path
+
+
+def play_chain(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
+    """Draw a chain, judge it."""
+    tokens, parents, size = [-1], world.parents, world.num_drafted
+    for place in range(size):
+        row = np.array(world.draft((*text, *tokens[1:])), dtype=object)
+        tokens.append(dice.categorical(row, ("drafted", place)))
+    texts = [(*text, *tokens[1 : place + 1]) for place in range(size + 1)]
+    vocab_size = world.target.vocab_size
+    q = sampler.array([world.draft(t) for t in texts[:-1]], vocab_size)
+    p = sampler.array([world.target(t) for t in texts], vocab_size)
+    return as_path(sampler.call(dice, np.array(tokens[1:]), q, p), tokens, parents, vocab_size)
+
+
+def play_batch(sampler: Sampler, world: World, text: Text, dice: Dice) -> tuple[Text, ...]:
+    """Two sequences with chains of different length in one call; the second one without its last draft."""
+    batch = []
+    for number, size in enumerate((world.num_drafted, world.num_drafted - 1)):
+        start = (*text, number)
+        tokens = [-1]
+        for place in range(size):
+            row = np.array(world.draft((*start, *tokens[1:])), dtype=object)
+            tokens.append(dice.categorical(row, ("drafted", number, place)))
+        batch.append((start, tokens))
+    vocab_size, drafted = world.target.vocab_size, [np.array(tokens[1:], dtype=int) for _, tokens in batch]
+    q = [
+        sampler.array([world.draft((*start, *tokens[1 : i + 1])) for i in range(len(tokens) - 1)], vocab_size)
+        for start, tokens in batch
+    ]
+    p = [
+        sampler.array([world.target((*start, *tokens[1 : i + 1])) for i in range(len(tokens))], vocab_size)
+        for start, tokens in batch
+    ]
+    returned = sampler.call(dice, drafted, q, p)
+    if len(returned) != len(batch):
+        raise BrokenContract(f"returned {len(returned)} rows for {len(batch)}")
+    chains = (range(-1, len(tokens) - 1) for _, tokens in batch)
+    return tuple(as_path(row, tokens, chain, vocab_size) for row, (_, tokens), chain in zip(returned, batch, chains))
+
+
+def play_tree(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
+    """A tree that is a function of the text: a node of rank r is the draft's r-th likeliest token."""
+    tokens = [text[-1] if text else 0]
+    for node in range(1, len(world.parents)):
+        above = paths(tokens, world.parents[:node])[world.parents[node]]
+        tokens.append(likely(world.draft((*text, *above)))[world.ranks[node]])
+    p = sampler.array([world.target((*text, *path)) for path in paths(tokens, world.parents)], world.target.vocab_size)
+    returned = sampler.call(dice, np.array(tokens), np.array(world.parents), p)
+    return as_path(returned, tokens, world.parents, world.target.vocab_size)
+
+
+def play_sampled(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
+    """A tree of a fixed shape with sampled children; nodes its laws cannot fill are left out."""
+    replace = sampler.kind == "tree-iid"
+    tokens, parents, number = [text[-1] if text else 0], [-1], {0: 0}  # node of the shape -> node of the tree
+    left: dict[int, list[Number]] = {}  # node -> what its law has left for the next child
+    for node in range(1, len(world.parents)):
+        parent = number.get(world.parents[node])
+        if parent is None:
+            continue
+        above = paths(tokens, tuple(parents))[parent]
+        weights = left.setdefault(parent, list(world.draft((*text, *above))))
+        if not any(weights):
+            continue
+        token = dice.categorical(np.array(weights, dtype=object), ("drafted", node))
+        if not replace:
+            weights[token] = Fraction(0)
+        number[node] = len(tokens)
+        tokens.append(token)
+        parents.append(parent)
+    texts = [(*text, *path) for path in paths(tokens, tuple(parents))]
+    vocab_size = world.target.vocab_size
+    q = sampler.array([world.draft(t) for t in texts], vocab_size)
+    p = sampler.array([world.target(t) for t in texts], vocab_size)
+    return as_path(sampler.call(dice, np.array(tokens), np.array(parents), q, p), tokens, parents, vocab_size)
+
+
+PLAYS = {
+    "chain": play_chain,
+    "batch": play_batch,
+    "tree": play_tree,
+    "tree-sampled": play_sampled,
+    "tree-iid": play_sampled,
+}
+
+
+def completed(target: Table, law_of_texts: Law, length: int) -> Law:
+    """Each text cut to `length` tokens, or completed by the target's own law."""
+    found: Law = {}
+    for text, chance in law_of_texts.items():
+        for rest, more in joint(target, text, max(0, length - len(text))):
+            key = (*text, *rest)[:length]
+            found[key] = found.get(key, 0) + chance * more
+    return found
+
+
+def two_rows(sampler: Sampler, world: World) -> tuple[Law, Law]:
+    """Got and wanted for a batch: the joint law of both rows, which must be the product of their laws."""
+    length = world.num_drafted + 1
+    got: Law = {}
+    for texts, chance in sampler.cycle_law(world, ()).items():
+        rows = [
+            list(completed(world.target, {(number, *text): Fraction(1)}, length + 1).items())
+            for number, text in enumerate(texts)
+        ]
+        for (first, p), (second, q) in product(*rows):
+            got[first + second] = got.get(first + second, 0) + chance * p * q
+    wanted = [[((n, *text), p) for text, p in joint(world.target, (n,), length)] for n in (0, 1)]
+    return got, {first + second: p * q for (first, p), (second, q) in product(*wanted)}
+
+
+def two_cycles(sampler: Sampler, world: World) -> tuple[Law, Law]:
+    """Got and wanted: the joint law of the first tokens over two cycles."""
+    if sampler.kind == "batch":
+        return two_rows(sampler, world)
+    length = world.num_drafted + 2 if sampler.kind == "chain" else max(map(len, world_depths(world))) + 2
+    got: Law = {}
+    for first, chance in sampler.cycle_law(world, ()).items():
+        for second, more in sampler.cycle_law(world, first).items():
+            key = (*first, *second)
+            got[key] = got.get(key, 0) + chance * more
+    return completed(world.target, got, length), dict(joint(world.target, (), length))
+
+
+def world_depths(world: World) -> list[Text]:
+    """A path for each node of the shape, whatever its tokens."""
+    return paths([0] * len(world.parents), world.parents)

@@ -1,0 +1,246 @@
+"""The certifier: right samplers pass, wrong ones are refuted by a small world, the rest is undecided."""
+
+import random
+import re
+from fractions import Fraction
+from itertools import chain, combinations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import samplers
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eagle_min.__main__ import main
+from eagle_min.exactness import assert_lossless, certify
+from eagle_min.exactness.bounds import accepted_at_node
+from eagle_min.exactness.law import Limits, law
+from eagle_min.exactness.report import report
+from eagle_min.exactness.sources import drawing_from
+from eagle_min.exactness.uniform import Lazy, Uniform
+from eagle_min.exactness.watch import watched
+
+FILE = Path(samplers.__file__)
+
+RIGHT = [
+    *(("chain", name) for name in ("chain_numpy", "chain_generator", "chain_random", "chain_torch")),
+    *(("chain", name) for name in ("chain_torch_in_place", "chain_dice", "bonus_forgotten")),
+    ("tree", "match"),
+    ("tree-sampled", "recursive"),
+    ("tree-iid", "recursive_iid"),
+    ("batch", "batch"),
+]
+WRONG = [
+    *(("chain", name) for name in ("residual_from_target", "one_coin", "row_too_late")),
+    ("tree", "siblings_not_renormalised"),
+    ("tree-sampled", "recursive_iid"),
+    ("tree-iid", "recursive"),
+    ("batch", "batch_with_one_coin"),
+]
+UNDECIDED = {
+    "looks_at_the_number": r"the code looks at the random number itself \(samplers\.py:\d+\)",
+    "races": r"two random numbers are compared: an exponential or Gumbel race .* \(samplers\.py:\d+\)",
+    "draws_exponentials": r"a race of exponential numbers cannot be enumerated \(samplers\.py:\d+\)",
+    "seeds": r"a seed or a saved state of the generator cannot be enumerated \(samplers\.py:\d+\)",
+    "remembers": "hidden state: .*",
+    "draws_without_end": "the program has more than 50 sequences of answers",
+}
+
+
+@pytest.fixture(autouse=True)
+def module_under_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samplers' generator as it would be had the certifier imported the file."""
+    with watched():
+        monkeypatch.setattr(samplers, "GENERATOR", np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("kind", "name"), RIGHT)
+def test_right_samplers_are_exact(kind, name):
+    verdict = assert_lossless(getattr(samplers, name), kind, num_worlds=8)
+    assert verdict.num_worlds >= 8 and verdict.num_branches > 30
+    assert kind == "batch" or 1 <= verdict.committed <= verdict.committed_at_most + 1e-9
+
+
+def test_fractions_are_compared_with_equality():
+    verdict = assert_lossless(samplers.chain_dice, "chain", exact=True, num_worlds=15)
+    assert verdict.exact and verdict.largest_distance == 0 and isinstance(verdict.committed, Fraction)
+    assert "exact (==) on all" in report(verdict)
+
+
+@pytest.mark.parametrize(("kind", "name"), WRONG)
+def test_wrong_samplers_are_refuted_by_a_small_world(kind, name):
+    verdict = certify(getattr(samplers, name), kind)
+    assert verdict.status == "refuted"
+    found = verdict.counterexample
+    assert found.world.num_drafted <= 2 and found.world.target.vocab_size <= 3
+    assert found.broken or sum(found.got.values()) == pytest.approx(1) == sum(found.wanted.values())
+    text = report(verdict)
+    assert text.startswith("REFUTED") and "wanted" in text or "the function returned" in text
+    with pytest.raises(AssertionError, match="REFUTED"):
+        assert_lossless(getattr(samplers, name), kind)
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_what_cannot_be_enumerated_is_undecided_and_says_why(name):
+    verdict = certify(getattr(samplers, name), "chain", num_worlds=10, limits=Limits(max_branches=50))
+    assert verdict.status == "undecided"
+    assert re.fullmatch(UNDECIDED[name], verdict.reason)
+
+
+def test_time_is_bounded_too():
+    verdict = certify(samplers.chain_numpy, "chain", limits=Limits(max_seconds=1e-9))
+    assert verdict.status == "undecided" and "took more than" in verdict.reason
+
+
+@pytest.mark.parametrize("broken", [[], [7], ["a"], [0, 1, 0, 1, 0], None])
+def test_what_no_sampler_may_return_is_refuted(broken):
+    verdict = certify(lambda draft_tokens, draft_probs, target_probs: broken, "chain")
+    assert verdict.status == "refuted" and verdict.counterexample.broken.startswith("returned")
+
+
+def test_a_sampler_that_raises_is_refuted():
+    verdict = certify(lambda draft_tokens, draft_probs, target_probs: 1 / 0, "chain")
+    assert verdict.counterexample.broken == "raised ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "status"), [("match", "tree", 0), ("one_coin", "chain", 1), ("races", "chain", 2)]
+)
+def test_the_command_reports_and_its_status_is_the_verdict(name, kind, status, capsys):
+    assert main(["certify", f"{FILE}:{name}", "--kind", kind, "--worlds", "6"]) == status
+    out = capsys.readouterr().out
+    assert out.startswith(("exact within 1e-6", "REFUTED", "undecided")[status])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nowhere.py:f", "--kind", "chain"], "no file 'nowhere.py'"),
+        (["f", "--kind", "chain"], "function must be FILE.py:FUNCTION, got 'f'"),
+        ([f"{FILE}:fly", "--kind", "chain"], "function must be one of .*chain_numpy.*, got 'fly'"),
+        ([f"{FILE}:match", "--kind", "forest"], "kind must be one of chain, tree, .*, got 'forest'"),
+        ([f"{FILE}:match", "--kind", "tree", "--worlds", "0"], "worlds must be at least 1, got 0"),
+        ([f"{FILE}:match", "--kind", "tree", "--max-seconds", "0"], "max_seconds must be above 0, got 0.0"),
+    ],
+)
+def test_a_bad_command_line_is_one_line(words, message, capsys):
+    assert main(["certify", *words]) == 2
+    assert re.fullmatch(f"error: {message}\n", capsys.readouterr().err)
+
+
+def test_sources_are_put_back_whatever_happens():
+    before = random.random, np.random.rand, np.random.default_rng, torch.manual_seed, random.Random
+    with pytest.raises(ZeroDivisionError), watched():
+        assert np.random.default_rng is not before[2]
+        raise ZeroDivisionError
+    assert before == (random.random, np.random.rand, np.random.default_rng, torch.manual_seed, random.Random)
+    assert isinstance(torch.rand(1), torch.Tensor)
+
+
+# --- the numbers that nobody has drawn ---
+
+MAPS = {
+    "u < x": (lambda u, x: u < x, lambda x: x),
+    "x > u": (lambda u, x: x > u, lambda x: x),
+    "u >= x": (lambda u, x: u >= x, lambda x: 1 - x),
+    "1 - u < x": (lambda u, x: 1 - u < x, lambda x: x),
+    "u * 3 <= x": (lambda u, x: u * 3 <= x, lambda x: x / 3),
+    "u / 2 + 1/4 < x": (lambda u, x: u / 2 + Fraction(1, 4) < x, lambda x: min(max(2 * x - Fraction(1, 2), 0), 1)),
+    "-u > -x": (lambda u, x: -u > -x, lambda x: x),
+    "1 / u > x": (lambda u, x: 1 / u > x, lambda x: min(1 / x, 1) if x else 1),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+@given(st.fractions(0, 1, max_denominator=12))
+def test_a_comparison_has_the_probability_of_its_interval(name, x):
+    question, chance = MAPS[name]
+    found = law(lambda dice: bool(question(Lazy(Uniform(dice, ("u",), [])), x)))
+    assert found.get(True, 0) == chance(x)
+
+
+@given(st.lists(st.fractions(0, 1, max_denominator=8), min_size=1, max_size=4))
+def test_several_questions_about_one_number_agree(thresholds):
+    def program(dice):
+        u = Lazy(Uniform(dice, ("u",), []))
+        return tuple(u < x for x in thresholds)
+
+    cuts = sorted({Fraction(0), Fraction(1), *thresholds})
+    wanted = {}
+    for low, high in zip(cuts, cuts[1:]):
+        key = tuple(low < x for x in thresholds)
+        wanted[key] = wanted.get(key, 0) + high - low
+    assert law(program) == wanted
+
+
+@given(st.integers(1, 6))
+def test_a_rounded_number_picks_evenly(count):
+    found = law(lambda dice: int(Lazy(Uniform(dice, ("u",), [])) * count))
+    assert found == {number: Fraction(1, count) for number in range(count)}
+
+
+def test_choices_of_every_source_have_their_weights():
+    p = np.array([0.5, 0.25, 0.25])
+    draws = {
+        "numpy": lambda: int(np.random.choice(3, p=p)),
+        "multinomial": lambda: int(np.random.multinomial(1, p).argmax()),
+        "generator": lambda: int(np.random.default_rng(3).choice(3, p=p)),
+        "python": lambda: random.choices([0, 1, 2], weights=[2, 1, 1])[0],
+        "torch": lambda: torch.multinomial(torch.tensor(p), 1).item(),
+        "distribution": lambda: torch.distributions.Categorical(torch.tensor(p)).sample().item(),
+    }
+    for name, draw in draws.items():
+
+        def program(dice, draw=draw):
+            with drawing_from(dice):
+                return draw()
+
+        with watched():
+            found = law(program)
+        assert found == pytest.approx({0: 0.5, 1: 0.25, 2: 0.25}), name
+
+
+def test_without_replacement_the_second_draw_knows_the_first():
+    def program(dice):
+        with drawing_from(dice):
+            return tuple(torch.multinomial(torch.tensor([2.0, 1.0, 1.0]), 2).tolist())
+
+    with watched():
+        found = law(program)
+    assert found[0, 1] == pytest.approx(0.25) and found[1, 0] == pytest.approx(1 / 6) and (0, 0) not in found
+
+
+# --- bounds ---
+
+P, Q = ([Fraction(5, 10), Fraction(3, 10), Fraction(2, 10)], [Fraction(2, 10), Fraction(5, 10), Fraction(3, 10)])
+
+
+def test_bounds_at_one_node_are_the_published_ones():
+    """exactness.md 3.10: one draft .7, two with replacement .86, two without .9857."""
+    assert accepted_at_node(P, Q, 1, replace=True) == Fraction(7, 10)
+    assert accepted_at_node(P, Q, 2, replace=True) == Fraction(86, 100)
+    assert round(float(accepted_at_node(P, Q, 2, replace=False)), 4) == 0.9857
+
+
+weights = st.lists(st.integers(0, 5), min_size=4, max_size=4).filter(any)
+
+
+@given(weights, weights, st.integers(1, 3), st.booleans())
+def test_prefixes_in_the_order_of_the_ratio_are_enough(first, second, num_children, replace):
+    """The smallest cut over all sets of tokens, by trying all of them."""
+    p, q = ([Fraction(w, sum(ws)) for w in ws] for ws in (first, second))
+    count = num_children if replace else min(num_children, sum(w > 0 for w in q))
+    tuples: dict[tuple, Fraction] = {}
+    for drawn in product(range(4), repeat=count):
+        chance, left = Fraction(1), list(q)
+        for token in drawn:
+            chance *= left[token] / sum(left) if sum(left) else 0
+            left[token] = left[token] if replace else Fraction(0)
+        tuples[drawn] = chance
+    every = chain.from_iterable(combinations(range(4), size) for size in range(5))
+    smallest = min(
+        sum(p[t] for t in cut) + 1 - sum(c for drawn, c in tuples.items() if set(drawn) <= set(cut)) for cut in every
+    )
+    assert accepted_at_node(p, q, num_children, replace) == smallest
