@@ -21,6 +21,7 @@ class KVCache:
         """Room for `capacity` rows in the dtype and on the device of `like`."""
         shape = (2, num_layers, config.num_heads, capacity, config.head_dim)
         self.rows = torch.zeros(shape, dtype=like.dtype, device=like.device)
+        self.layers = [tuple(self.rows[:, layer]) for layer in range(num_layers)]  # (keys, values), made once
         self.length = 0
 
     @property
@@ -32,11 +33,12 @@ class KVCache:
 
         The new rows count only once `advance` is called, after the last layer wrote its own.
         """
-        end = self.length + keys.shape[1]
+        num_new, end = keys.shape[1], self.length + keys.shape[1]
         require(end <= self.capacity, "rows in the cache", end, f"at most {self.capacity}")
-        self.rows[0, layer, :, self.length : end] = keys
-        self.rows[1, layer, :, self.length : end] = values
-        return self.rows[0, layer, :, :end], self.rows[1, layer, :, :end]
+        all_keys, all_values = self.layers[layer]  # (H, capacity, D/H)
+        all_keys.narrow(1, self.length, num_new).copy_(keys)
+        all_values.narrow(1, self.length, num_new).copy_(values)
+        return all_keys.narrow(1, 0, end), all_values.narrow(1, 0, end)
 
     def advance(self, num_rows: int) -> None:
         """The rows that every layer just wrote are now in use."""

@@ -59,11 +59,12 @@ class Attention(nn.Module):
     def project(self, x: Tensor, rotary: Rotary) -> tuple[Tensor, Tensor, Tensor]:
         """(B, T, D) -> rotated queries, rotated keys, values, each (B, H, T, D/H)."""
         heads = self.qkv(x).unflatten(-1, (3 * self.num_heads, self.head_dim))  # (B, T, 3H, D/H)
-        rotated, v = heads.split([2 * self.num_heads, self.num_heads], dim=-2)
+        count = self.num_heads
+        rotated, v = heads.narrow(-2, 0, 2 * count), heads.narrow(-2, 2 * count, count)
         cos, sin = rotary  # (T, 1, D/H)
         rotated = torch.addcmul(rotated * cos, rotated.roll(self.head_dim // 2, -1), sin)
-        q, k = rotated.transpose(-2, -3).split(self.num_heads, dim=-3)
-        return q, k, v.transpose(-2, -3)
+        rotated = rotated.transpose(-2, -3)  # (B, 2H, T, D/H)
+        return rotated.narrow(-3, 0, count), rotated.narrow(-3, count, count), v.transpose(-2, -3)
 
     def forward(
         self, x: Tensor, rotary: Rotary, mask: Tensor | None = None, cache: KVCache | None = None, layer: int = 0
@@ -72,8 +73,8 @@ class Attention(nn.Module):
         q, k, v = self.project(x, rotary)
         if cache is not None:
             k, v = cache.write(layer, k, v)  # (H, S + T, D/H)
-        # four dimensions even for one sequence: for others the operator has no fused kernel
-        q, k, v = (part.view(-1, *part.shape[-3:]) for part in (q, k, v))
+        if q.ndim == 3:  # one sequence: the operator has a fused kernel for four dimensions only
+            q, k, v = q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0)
         causal = mask is None and q.shape[-2] > 1
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
         return self.out(mixed.transpose(-2, -3).reshape(x.shape))

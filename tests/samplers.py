@@ -178,6 +178,62 @@ def batch_with_one_coin(draft_tokens, draft_probs, target_probs):
     return out
 
 
+# --- whole decoders ---
+
+
+def softmax(row):
+    weights = np.exp(row - row.max())
+    return weights / weights.sum()
+
+
+def processed(row, sampling):
+    """Temperature 0 or 1, then top_k; ties to the smaller token."""
+    law = softmax(row)
+    order = np.argsort(-law, kind="stable")
+    count = 1 if sampling.temperature == 0 else sampling.top_k or len(law)
+    law[order[count:]] = 0
+    return law / law.sum()
+
+
+def decoder(model, drafter, prompt, max_new_tokens, stop, sampling):
+    """The match walk in a loop; the children, drawn or not, are only guesses of the next token."""
+    text = list(prompt)
+    while len(text) < len(prompt) + max_new_tokens:
+        tokens, parents, _ = drafter(text)
+        node = 0
+        while node is not None:
+            law = processed(model(text)[-1], sampling)
+            text.append(int(np.random.choice(len(law), p=law)))
+            if text[-1] in stop or len(text) == len(prompt) + max_new_tokens:
+                return text[len(prompt) :]
+            found = [n for n in range(len(tokens)) if parents[n] == node and tokens[n] == text[-1]]
+            node = found[0] if found else None
+    return text[len(prompt) :]
+
+
+def decoder_past_the_stop(model, drafter, prompt, max_new_tokens, stop, sampling):
+    """Wrong: whether a text has ended is asked only where a cycle ends."""
+    text = list(prompt)
+    while len(text) < len(prompt) + max_new_tokens and (len(text) == len(prompt) or text[-1] not in stop):
+        tokens, parents, _ = drafter(text)
+        node = 0
+        while node is not None:
+            law = processed(model(text)[-1], sampling)
+            text.append(int(np.random.choice(len(law), p=law)))
+            found = [n for n in range(len(tokens)) if parents[n] == node and tokens[n] == text[-1]]
+            node = found[0] if found else None
+    return text[len(prompt) : len(prompt) + max_new_tokens]
+
+
+def decoder_without_filter(model, drafter, prompt, max_new_tokens, stop, sampling):
+    """Wrong: the first token of a text ignores top_k and temperature."""
+    law = softmax(model(prompt)[-1])
+    first = int(np.random.choice(len(law), p=law))
+    if first in stop or max_new_tokens == 1:
+        return [first]
+    return [first, *decoder(model, drafter, [*prompt, first], max_new_tokens - 1, stop, sampling)]
+
+
 # --- what cannot be enumerated ---
 
 

@@ -3,6 +3,7 @@
 import random
 import re
 from fractions import Fraction
+from functools import partial
 from itertools import chain, combinations, product
 from pathlib import Path
 
@@ -14,13 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eagle_min.__main__ import main
-from eagle_min.exactness import assert_lossless, certify
+from eagle_min.exactness import assert_lossless, certify, rules
 from eagle_min.exactness.bounds import accepted_at_node
+from eagle_min.exactness.contracts import Sampler
+from eagle_min.exactness.known import KNOWN
 from eagle_min.exactness.law import Limits, law
 from eagle_min.exactness.report import report
 from eagle_min.exactness.sources import drawing_from
-from eagle_min.exactness.uniform import Lazy, Uniform
+from eagle_min.exactness.uniform import Lattice, Lazy, Uniform
 from eagle_min.exactness.watch import watched
+from eagle_min.exactness.worlds import Table, World
 
 FILE = Path(samplers.__file__)
 
@@ -31,6 +35,7 @@ RIGHT = [
     ("tree-sampled", "recursive"),
     ("tree-iid", "recursive_iid"),
     ("batch", "batch"),
+    ("loop", "decoder"),
 ]
 WRONG = [
     *(("chain", name) for name in ("residual_from_target", "one_coin", "row_too_late")),
@@ -38,6 +43,8 @@ WRONG = [
     ("tree-sampled", "recursive_iid"),
     ("tree-iid", "recursive"),
     ("batch", "batch_with_one_coin"),
+    ("loop", "decoder_past_the_stop"),
+    ("loop", "decoder_without_filter"),
 ]
 UNDECIDED = {
     "looks_at_the_number": r"the code looks at the random number itself \(samplers\.py:\d+\)",
@@ -45,7 +52,7 @@ UNDECIDED = {
     "draws_exponentials": r"a race of exponential numbers cannot be enumerated \(samplers\.py:\d+\)",
     "seeds": r"a seed or a saved state of the generator cannot be enumerated \(samplers\.py:\d+\)",
     "remembers": "hidden state: .*",
-    "draws_without_end": "the program has more than 50 sequences of answers",
+    "draws_without_end": "a run of the program asks more than 1000 questions",
 }
 
 
@@ -60,7 +67,7 @@ def module_under_watch(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_right_samplers_are_exact(kind, name):
     verdict = assert_lossless(getattr(samplers, name), kind, num_worlds=8)
     assert verdict.num_worlds >= 8 and verdict.num_branches > 30
-    assert kind == "batch" or 1 <= verdict.committed <= verdict.committed_at_most + 1e-9
+    assert kind in ("batch", "loop") or 1 <= verdict.committed <= verdict.committed_at_most + 1e-9
 
 
 def test_fractions_are_compared_with_equality():
@@ -69,17 +76,61 @@ def test_fractions_are_compared_with_equality():
     assert "exact (==) on all" in report(verdict)
 
 
+RULES = {"token_by_token": "chain", "block": "chain", "traversal": "tree-sampled", "k_seq": "tree-iid"}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_further_rules_are_exact_and_stay_below_the_bound(name):
+    verdict = assert_lossless(getattr(rules, name), RULES[name], exact=True, num_worlds=12)
+    assert verdict.largest_distance == 0
+    assert verdict.committed <= verdict.committed_at_most
+
+
+def test_block_verification_accepts_more_than_token_by_token_and_no_more_than_the_bound():
+    """Also the example of the paper: p = (1/3, 2/3), q = (2/3, 1/3), two drafts: 10/9 and 11/9 accepted."""
+    best = certify(rules.block, "chain", exact=True, num_worlds=12)
+    usual = certify(rules.token_by_token, "chain", exact=True, num_worlds=12)
+    assert usual.committed < best.committed <= best.committed_at_most == usual.committed_at_most
+    p, q = (Fraction(1, 3), Fraction(2, 3)), (Fraction(2, 3), Fraction(1, 3))
+    world = World(Table((p, p)), Table((q, q)), (-1, 0, 1), (0, 0, 0))
+    for rule, wanted in ((rules.token_by_token, Fraction(10, 9)), (rules.block, Fraction(11, 9))):
+        first = Sampler(rule, "chain", True, Limits()).cycle_law(world, ())
+        assert sum((len(text) - 1) * chance for text, chance in first.items()) == wanted
+
+
+def test_without_replacement_traversal_accepts_more_than_level_by_level():
+    """exactness.md 3.7, base pair, two children and one below each: 1.4346."""
+    p, q = (tuple(Fraction(w, 10) for w in ws) for ws in ((5, 3, 2), (2, 5, 3)))
+    world = World(Table((p, p)), Table((q, q)), (-1, 0, 0, 1, 2), (0, 0, 1, 0, 0))
+    first = Sampler(rules.traversal, "tree-sampled", True, Limits()).cycle_law(world, ())
+    assert round(float(sum((len(text) - 1) * chance for text, chance in first.items())), 4) == 1.4346
+
+
 @pytest.mark.parametrize(("kind", "name"), WRONG)
 def test_wrong_samplers_are_refuted_by_a_small_world(kind, name):
     verdict = certify(getattr(samplers, name), kind)
     assert verdict.status == "refuted"
     found = verdict.counterexample
-    assert found.world.num_drafted <= 2 and found.world.target.vocab_size <= 3
+    world = found.world.world if kind == "loop" else found.world
+    assert world.num_drafted <= 3 and world.target.vocab_size <= 3
     assert found.broken or sum(found.got.values()) == pytest.approx(1) == sum(found.wanted.values())
     text = report(verdict)
     assert text.startswith("REFUTED") and "wanted" in text or "the function returned" in text
     with pytest.raises(AssertionError, match="REFUTED"):
         assert_lossless(getattr(samplers, name), kind)
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_known_faults_are_refuted_and_named(kind):
+    """Each in a world where no other fault of its kind has the same law."""
+    names = set()
+    for known in KNOWN[kind]:
+        verdict = certify(known.sampler, kind)
+        assert verdict.status == "refuted", known.name
+        assert verdict.counterexample.known, known.name
+        names.add(verdict.counterexample.known)
+        assert verdict.counterexample.known in report(verdict)
+    assert len(names) >= len(KNOWN[kind]) - 1
 
 
 @pytest.mark.parametrize("name", UNDECIDED)
@@ -212,6 +263,46 @@ def test_without_replacement_the_second_draw_knows_the_first():
     assert found[0, 1] == pytest.approx(0.25) and found[1, 0] == pytest.approx(1 / 6) and (0, 0) not in found
 
 
+@given(st.integers(1, 4), st.fractions(-1, 2, max_denominator=40), st.booleans())
+def test_a_lattice_number_has_the_points_below_the_threshold(bits, x, closed):
+    question = (lambda u: u <= x) if closed else (lambda u: u < x)
+    found = law(lambda dice: bool(question(Lazy(Lattice(dice, ("u",), [], bits)))))
+    below = sum(k <= x * 2**bits if closed else k < x * 2**bits for k in range(2**bits))
+    assert found.get(True, 0) == Fraction(below, 2**bits)
+
+
+def test_on_the_lattice_an_inclusive_comparison_lets_the_forbidden_through():
+    """sgl-project/sglang #35771: a coin of exactly 0 is at most p / q = 0."""
+
+    def inclusive(draft_tokens, draft_probs, target_probs):
+        for place, token in enumerate(draft_tokens):
+            if np.random.rand() * draft_probs[place, token] > target_probs[place, token]:
+                rest = np.maximum(target_probs[place] - draft_probs[place], 0)
+                return [*draft_tokens[:place], np.random.choice(len(rest), p=rest / rest.sum())]
+        return [*draft_tokens, np.random.choice(target_probs.shape[1], p=target_probs[-1])]
+
+    assert certify(inclusive, "chain", num_worlds=10).status == "exact"  # a single point has no probability
+    verdict = certify(inclusive, "chain", bits=2)
+    assert verdict.status == "refuted" and "with coins k / 2^2 the impossible happens" in report(verdict)
+    assert certify(samplers.chain_numpy, "chain", bits=2, num_worlds=10).status == "exact"
+
+
+def test_on_the_lattice_a_likely_draft_is_not_refused():
+    """A strict comparison the wrong way round refuses a draft of ratio 1 when the coin is 0."""
+
+    def strict(draft_tokens, draft_probs, target_probs):
+        for place, token in enumerate(draft_tokens):
+            if not 1 - np.random.rand() < target_probs[place, token] / draft_probs[place, token]:
+                rest = np.maximum(target_probs[place] - draft_probs[place], 0)
+                rest = rest if rest.any() else target_probs[place]
+                return [*draft_tokens[:place], np.random.choice(len(rest), p=rest / rest.sum())]
+        return [*draft_tokens, np.random.choice(target_probs.shape[1], p=target_probs[-1])]
+
+    assert certify(strict, "chain", num_worlds=10).status == "exact"
+    verdict = certify(strict, "chain", bits=2)
+    assert verdict.counterexample.broken == "refused a draft whose p / q is 1"
+
+
 # --- bounds ---
 
 P, Q = ([Fraction(5, 10), Fraction(3, 10), Fraction(2, 10)], [Fraction(2, 10), Fraction(5, 10), Fraction(3, 10)])
@@ -244,3 +335,33 @@ def test_prefixes_in_the_order_of_the_ratio_are_enough(first, second, num_childr
         sum(p[t] for t in cut) + 1 - sum(c for drawn, c in tuples.items() if set(drawn) <= set(cut)) for cut in every
     )
     assert accepted_at_node(p, q, num_children, replace) == smallest
+
+
+# --- other people's code ---
+
+
+def by_transformers(draft_tokens, draft_probs, target_probs, raw: float = 0.0):
+    """`transformers` as shipped. `raw`: the draft was drawn from `draft_probs`, but what is handed over is
+    that law before a filter, mixed here with as much of an even one."""
+    from transformers.generation.utils import _speculative_sampling
+
+    count, vocab_size = draft_probs.shape
+    q = (1 - raw) * torch.tensor(draft_probs) + raw / vocab_size
+    ids = torch.tensor([[0, *draft_tokens]])
+    kept, _ = _speculative_sampling(ids, q.log()[None], count, torch.tensor(target_probs).log()[None])
+    return kept[0].tolist()
+
+
+@pytest.mark.ci
+def test_transformers_verifies_exactly_with_the_law_of_the_draft():
+    pytest.importorskip("transformers")
+    verdict = assert_lossless(by_transformers, "chain", num_worlds=15)
+    assert any("u <= 0 holds for u = 0" in corner for corner in verdict.corners)  # its comparison is inclusive
+
+
+@pytest.mark.ci
+def test_transformers_with_the_raw_law_of_a_filtered_draft_is_refuted():
+    """huggingface/transformers #47932: drawn from the filtered q, verified with the raw one."""
+    pytest.importorskip("transformers")
+    verdict = certify(partial(by_transformers, raw=0.5), "chain")
+    assert verdict.status == "refuted"

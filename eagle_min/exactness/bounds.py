@@ -6,7 +6,8 @@ flow, and this is its smallest cut (Sun et al. 2310.15141; Hu et al. 2502.18779)
 tokens in the order of falling q/p need be tried as H.
 
 A chain. The first i tokens are all accepted with probability at most 1 - TV between the laws that draft
-and target give to i tokens (2403.10444); block verification reaches it. Read next: `certify.py`.
+and target give to i tokens (2403.10444). Not all of these can be reached at once: the best rule, block
+verification, may stay below their sum. Read next: `certify.py`.
 """
 
 from collections.abc import Callable, Sequence

@@ -4,12 +4,12 @@ Hypothesis draws worlds; in each of them the sampler's law over two cycles is en
 with the target's own, which is a product of table entries. With Fractions the comparison is `==`; with
 floats the two laws may be 1e-6 apart in total variation, which roundings stay far below and
 faults far above. Whatever cannot be enumerated is "undecided", and the reason says why: a verdict is never
-a guess. Read next: `report.py`.
+a guess. Read next: `rules.py`.
 """
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from ..config import require
 from .bounds import most_accepted
 from .contracts import BrokenContract, Law, Sampler, two_cycles
+from .known import name_of
 from .law import BranchLimit, HiddenState, Limits, Number, total_variation
 from .sources import CURRENT
 from .uniform import Undecided
 from .watch import watched
+from .whole import Decoding, decodings, got_texts, wanted_texts
 from .worlds import World, chains, hard_cases, trees
 
 LIMITS = Limits(max_branches=20_000, max_seconds=60.0)  # of the law of one cycle
@@ -35,12 +37,13 @@ SEARCH = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-WORLDS: dict[str, st.SearchStrategy[World]] = {
+WORLDS: dict[str, st.SearchStrategy[World | Decoding]] = {
     "chain": chains(),
     "tree": trees(),
     "tree-sampled": trees(max_drafted=3),
     "tree-iid": trees(max_drafted=3, repeated=True),
     "batch": chains(max_drafted=1),
+    "loop": decodings(),
 }
 
 
@@ -48,10 +51,11 @@ WORLDS: dict[str, st.SearchStrategy[World]] = {
 class Counterexample:
     """A world in which the law is wrong: the two laws, or what was returned that never may be."""
 
-    world: World
+    world: World | Decoding
     got: Law
     wanted: Law
     broken: str | None = None
+    known: str | None = None  # the fault with the same law, if one is known
 
 
 @dataclass
@@ -60,6 +64,7 @@ class Verdict:
 
     kind: str
     exact: bool  # True: Fractions were compared with ==
+    bits: int | None = None  # of the uniform numbers, where only the support was judged
     status: str = "exact"  # or "refuted", "undecided"
     reason: str = ""  # why undecided
     counterexample: Counterexample | None = None
@@ -81,25 +86,28 @@ def certify(
     kind: str,
     *,
     exact: bool = False,
+    bits: int | None = None,
     num_worlds: int = 40,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Judge `function` by the contract `kind` (see `contracts.py`).
 
-    exact: hand over Fractions instead of float64, and compare with ==. limits: for the law of one
-    cycle. ValueError for an unknown kind or a number out of range.
+    exact: hand over Fractions instead of float64, and compare with ==. bits: let uniform numbers be
+    multiples of 2^-bits, and ask only for what must not happen at all (`judge_support`). limits: for the
+    law of one cycle. ValueError for an unknown kind or a number out of range.
     """
     require(kind in WORLDS, "kind", kind, f"one of {', '.join(WORLDS)}")
     require(num_worlds >= 1, "worlds", num_worlds, "at least 1")
-    sampler, verdict = Sampler(function, kind, exact, limits), Verdict(kind, exact)
-    CURRENT.corners = []
+    require(bits is None or 1 <= bits <= 24, "bits", bits, "between 1 and 24")
+    sampler, verdict = Sampler(function, kind, exact, limits), Verdict(kind, exact, bits)
+    CURRENT.corners, CURRENT.bits = [], bits
 
-    def search(world: World) -> None:
+    def search(world: World | Decoding) -> None:
         if verdict.status == "undecided":
             return  # nothing that could come would decide it
         try:
             with watched():
-                judge(sampler, world, verdict)
+                (judge if bits is None else judge_support)(sampler, world, verdict)
         except (Undecided, BranchLimit, HiddenState) as error:
             verdict.status, verdict.reason = "undecided", str(error)
 
@@ -107,29 +115,57 @@ def certify(
         settings(SEARCH, max_examples=num_worlds)(given(WORLDS[kind])(search))()
     except Refuted:
         verdict.status = "refuted"
+    CURRENT.bits = None
     verdict.num_branches, verdict.corners = sampler.num_branches, list(dict.fromkeys(CURRENT.corners))
     return verdict
 
 
-def judge(sampler: Sampler, world: World, verdict: Verdict) -> None:
+def both_laws(sampler: Sampler, world: World | Decoding) -> tuple[Law, Law]:
+    """Got and wanted."""
+    if isinstance(world, Decoding):
+        return got_texts(sampler, world), dict(wanted_texts(world))
+    return two_cycles(sampler, world)
+
+
+def judge(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
     """Compare the two laws in one world; `Refuted` when they differ, with the world in the verdict."""
     try:
-        got, wanted = two_cycles(sampler, world)
+        got, wanted = both_laws(sampler, world)
     except BrokenContract as error:
         verdict.counterexample = Counterexample(world, {}, {}, str(error))
         raise Refuted from error
     distance = total_variation(got, wanted)
     if distance > (0 if sampler.exact else TOLERANCE):
-        verdict.counterexample = Counterexample(world, got, wanted)
+        name = None if isinstance(world, Decoding) else name_of(sampler.kind, world, got, sampler)
+        verdict.counterexample = Counterexample(world, got, wanted, known=name)
         raise Refuted
     verdict.num_worlds += 1
     verdict.largest_distance = max(verdict.largest_distance, distance)
-    verdict.hard.update(hard_cases(world))
-    if sampler.kind == "batch":
-        return  # of several texts there is no one acceptance
+    verdict.hard.update(hard_cases(world.world if isinstance(world, Decoding) else world))
+    if sampler.kind in ("batch", "loop"):
+        return  # there is no one first cycle
     first = sampler.cycle_law(world, ())
     verdict.committed += sum(len(text) * chance for text, chance in first.items())
     verdict.committed_at_most += most_accepted(world, sampler.kind) + 1
+
+
+def judge_support(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
+    """On the lattice: no text that the target gives probability 0, and where the draft is the target no
+    refusal. `Refuted` otherwise."""
+    try:
+        got, wanted = both_laws(sampler, world)
+        impossible = {text: chance for text, chance in got.items() if not wanted.get(text)}
+        if impossible:
+            verdict.counterexample = Counterexample(world, impossible, {})
+            raise Refuted
+        if sampler.kind == "chain":
+            equal = replace(world, draft=world.target)
+            if any(len(text) <= world.num_drafted for text in sampler.cycle_law(equal, ())):
+                raise BrokenContract("refused a draft whose p / q is 1")
+    except BrokenContract as error:
+        verdict.counterexample = Counterexample(world, {}, {}, str(error))
+        raise Refuted from error
+    verdict.num_worlds += 1
 
 
 def assert_lossless(function: Callable, kind: str, **options: object) -> Verdict:

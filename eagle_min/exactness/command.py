@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("function", metavar="FILE.py:FUNCTION", help="the sampler")
     parser.add_argument("--kind", required=True, help=f"how it is called: {', '.join(WORLDS)}")
     parser.add_argument("--exact", action="store_true", help="hand over Fractions and compare with ==")
+    parser.add_argument("--bits", type=int, help="coins k / 2^BITS, and only the support is judged (1 to 24)")
     parser.add_argument("--worlds", type=int, default=40, help="so many worlds, at least 1 (default 40)")
     parser.add_argument("--max-branches", type=int, default=LIMITS.max_branches, help="sequences of answers a cycle")
     parser.add_argument("--max-seconds", type=float, default=LIMITS.max_seconds, help="for the law of a cycle")
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     except Undecided as error:
         print(f"undecided: {error}")
         return EXIT_STATUS["undecided"]
-    verdict = certify(function, args.kind, exact=args.exact, num_worlds=args.worlds, limits=limits)
+    verdict = certify(function, args.kind, exact=args.exact, bits=args.bits, num_worlds=args.worlds, limits=limits)
     print(report(verdict))
     return EXIT_STATUS[verdict.status]
 

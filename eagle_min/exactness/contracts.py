@@ -6,10 +6,11 @@
     tree-iid      the same, children drawn with replacement
     batch         f(draft_tokens, draft_probs, target_probs): lists with an entry a sequence, as in `chain`
 
-Each returns plain token ids: the accepted path and one token more; `batch` a list of them. Drafts are
+Each returns plain token ids: the accepted path and one token more; `batch` a list of them. Whole
+decoders are in `whole.py`. Drafts are
 drawn here, by the same dice, from the laws that are handed over. A cycle's law is found by
 enumeration at every text the cycle before it can leave, so two cycles cost little more than one.
-Read next: `bounds.py`.
+Read next: `whole.py`.
 """
 
 import inspect

@@ -27,6 +27,9 @@ Outcome = TypeVar("Outcome", bound=Hashable)
 Number = Fraction | float
 
 
+MAX_QUESTIONS = 1000  # of one run: a loop that always goes on would never come to its end
+
+
 class HiddenState(RuntimeError):
     """The program did something else after the same answers: it depends on more than its dice."""
 
@@ -76,6 +79,8 @@ class EnumeratingDice:
         turn = len(self.asked)
         self.asked.add(name)
         if turn == len(self.script):
+            if turn == MAX_QUESTIONS:
+                raise BranchLimit(f"a run of the program asks more than {MAX_QUESTIONS} questions")
             self.script.append(fresh)
         question = self.script[turn]
         asked_before = (question.name, question.answers, question.probabilities)

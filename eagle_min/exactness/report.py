@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from .certify import Counterexample, Verdict
 from .law import Number
+from .whole import Decoding
 from .worlds import Row, Text, World
 
 EXIT_STATUS = {"exact": 0, "refuted": 1, "undecided": 2}
@@ -25,15 +26,22 @@ def headline(verdict: Verdict) -> str:
     """The verdict on one line."""
     if verdict.status == "undecided":
         return f"undecided: {verdict.reason}"
+    if verdict.status == "refuted" and verdict.bits is not None:
+        return f"REFUTED: with coins k / 2^{verdict.bits} the impossible happens"
     if verdict.status == "refuted":
         return "REFUTED: the law of the output is not the target's"
-    how = "exact (==)" if verdict.exact else "exact within 1e-6"
+    if verdict.bits is not None:
+        how = f"support kept with coins k / 2^{verdict.bits}"
+    else:
+        how = "exact (==)" if verdict.exact else "exact within 1e-6"
     return f"{how} on all {verdict.num_worlds} worlds tried, kind {verdict.kind}"
 
 
 def evidence(verdict: Verdict) -> list[str]:
     """Worlds, branches, hard cases, acceptance."""
     count = verdict.num_worlds
+    if verdict.bits is not None:
+        return [f"worlds {count}, sequences of answers {verdict.num_branches}"]
     hard = ", ".join(f"{name} {100 * number // count} %" for name, number in sorted(verdict.hard.items()))
     got, most = float(verdict.committed / count), float(verdict.committed_at_most / count)
     accepted = [f"tokens a cycle, expected: {got:.3f}; bound for any exact rule: {most:.3f}"] if got else []
@@ -57,11 +65,17 @@ def picture(found: Counterexample) -> list[str]:
         lines.append(f"{name(key):<16}{show(found.wanted.get(key, 0)):>14}{show(found.got.get(key, 0)):>14}")
     if len(wrong) > 8:
         lines.append(f"and {len(wrong) - 8} texts more")
+    if found.known is not None:
+        lines.append(f"the law is that of a known fault: {found.known}")
     return lines
 
 
-def describe(world: World) -> list[str]:
-    """Tables and shape."""
+def describe(world: World | Decoding) -> list[str]:
+    """Tables and shape, and what a whole decoder was told."""
+    if isinstance(world, Decoding):
+        drafted = "children drawn" if world.sampled else "the draft's likeliest children"
+        told = f"prompt {list(world.prompt)}, at most {world.max_new_tokens} tokens, stop {sorted(world.stop)}"
+        return [f"{told}, {world.sampling}, {drafted}", *describe(world.world)]
     lines = [f"draft: parents {list(world.parents)}" + (f", ranks {list(world.ranks)}" if any(world.ranks) else "")]
     for text in ((), *((token,) for token in range(world.target.vocab_size))):
         lines.append(f"behind {name(text):<8} p = {row(world.target(text))}   q = {row(world.draft(text))}")

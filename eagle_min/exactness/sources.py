@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..dice import Dice
-from .uniform import Lazy, Uniform, undecided
+from .uniform import Lattice, Lazy, Uniform, undecided
 
 
 class Current:
@@ -24,6 +24,7 @@ class Current:
         self.dice: Dice | None = None
         self.num_draws = 0
         self.corners: list[str] = []
+        self.bits: int | None = None  # uniform numbers are multiples of 2^-bits; None: real numbers
 
     def name(self) -> tuple[str, int]:
         if self.dice is None:
@@ -33,7 +34,9 @@ class Current:
 
     def uniform(self) -> Lazy:
         name = self.name()
-        return Lazy(Uniform(self.dice, name, self.corners))
+        if self.bits is None:
+            return Lazy(Uniform(self.dice, name, self.corners))
+        return Lazy(Lattice(self.dice, name, self.corners, self.bits))
 
     def pick(self, weights: Any) -> int:
         name = self.name()

@@ -75,6 +75,35 @@ class Uniform:
         return False
 
 
+class Lattice(Uniform):
+    """A number k / 2^bits, each k as likely: what a generator returns that has few bits.
+
+    Its probabilities are not those of a uniform number, but what it makes possible is possible with
+    real generators too: a coin of exactly 0, and none above 1 - 2^-bits.
+    """
+
+    def __init__(self, dice: Dice, name: Name, corners: list[str], bits: int) -> None:
+        super().__init__(dice, name, corners)
+        self.size = 2**bits
+
+    def below(self, x: Number, closed: bool) -> bool:
+        """As `Uniform.below`, decided by the points on each side of `x`."""
+        if x != x:
+            return False
+        low, high = int(self.low * self.size), int(self.high * self.size)
+        if math.isinf(x):
+            return x > 0
+        cut = min(max(math.floor(x * self.size) + 1 if closed else math.ceil(x * self.size), low), high)
+        if low < cut < high:
+            self.num_asked += 1
+            if self.dice.accept(Fraction(cut - low, high - low), (*self.name, self.num_asked)):
+                self.high = Fraction(cut, self.size)
+                return True
+            self.low = Fraction(cut, self.size)
+            return False
+        return cut == high
+
+
 def plain(value: Any) -> Number:
     """A Python number from whatever holds one number; Fractions and integers stay exact."""
     if isinstance(value, Fraction | float):

@@ -128,6 +128,7 @@ def making(train: TrainConfig, done: Run) -> dict:
         "training": asdict(train),
         "tokens_seen": done.step * train.batch_tokens,
         "seconds": round(done.seconds),
+        "loss_curve": done.losses,
         "versions": versions(),
     }
 

@@ -65,6 +65,8 @@ class TrainConfig:
         return min(1.0, rising, falling)
 
 
+REPORT = 10  # steps between two lines of progress
+
 MAY_CHANGE = {"tokens", "decay", "long_share", "num_threads", "save_seconds", "micro_tokens"}  # when a run goes on
 
 
@@ -99,6 +101,7 @@ class Run:
         self.fixed = {**{k: v for k, v in asdict(config).items() if k not in MAY_CHANGE}, **identity}
         self.optimizers = make_optimizers(model, config)
         self.step, self.seconds = 0, 0.0
+        self.losses: list[tuple[int, float]] = []  # (step, mean over the steps before it)
         folder.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
             self._resume()
@@ -116,7 +119,7 @@ class Run:
             self.model.load_state_dict(state["model"])
             for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
                 optimizer.load_state_dict(saved)
-            self.step, self.seconds = state["step"], state["seconds"]
+            self.step, self.seconds, self.losses = state["step"], state["seconds"], list(state["losses"])
         except Exception as error:
             raise ValueError(f"{self.path} is the state of a run, but not whole: use another folder") from error
 
@@ -126,6 +129,7 @@ class Run:
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "step": self.step,
             "seconds": self.seconds,
+            "losses": self.losses,
             "fixed": self.fixed,
         }
         write_atomically(self.path, lambda file: torch.save(state, file))
@@ -141,8 +145,10 @@ class Run:
             while self.step < config.num_steps:
                 recent = [*recent[-49:], self._one_step(batch(self.step), loss, params, pool)]
                 self.step, self.seconds = self.step + 1, time.monotonic() - start
-                if self.step % 10 == 0 or self.step == config.num_steps:
+                if self.step % REPORT == 0 or self.step == config.num_steps:
                     self._report(recent)
+                if self.step % (10 * REPORT) == 0:
+                    self.losses.append((self.step, round(sum(recent) / len(recent), 4)))
                 if time.monotonic() - saved > config.save_seconds:
                     self.save()
                     saved = time.monotonic()

@@ -1,0 +1,145 @@
+"""Faults that have been seen before: a wrong law is easier to mend when it has a name.
+
+Each function here is wrong in one way, on purpose. When a sampler is refuted, those of its kind are run
+in the same world, and the one whose law is the same is named, with the place where it was seen. Read next: `report.py`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..dice import Dice
+from .contracts import BrokenContract, Law, Sampler, two_cycles
+from .law import total_variation
+from .worlds import World
+
+CLOSE = 1e-6
+
+
+class Known(NamedTuple):
+    """A fault by name."""
+
+    name: str
+    seen: str
+    sampler: Callable[..., list[int]]
+
+
+def chain_by(
+    chance: Callable[[np.ndarray, np.ndarray, int], Any],
+    rest: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
+    late: int = 0,
+) -> Callable[..., list[int]]:
+    """A chain verifier: `chance(p, q, token)` of acceptance, `rest(p, q, token)` weights after a refusal;
+    laws of the target are taken `late` rows too late."""
+
+    def sampler(draft_tokens: Sequence[int], draft_probs: Any, target_probs: Any, *, dice: Dice) -> list[int]:
+        out: list[int] = []
+        for place, token in enumerate(draft_tokens):
+            p, q = target_probs[min(place + late, len(target_probs) - 1)], draft_probs[place]
+            if not dice.accept(min(chance(p, q, token), 1), ("coin", place)):
+                weights = rest(p, q, token)
+                return [*out, dice.categorical(weights if weights.any() else p, ("rest", place))]
+            out.append(int(token))
+        return [*out, dice.categorical(target_probs[-1], ("bonus",))]
+
+    return sampler
+
+
+def ratio(p: np.ndarray, q: np.ndarray, token: int) -> Any:
+    """The right chance of acceptance, before it is cut at 1."""
+    return p[token] / q[token]
+
+
+def residual(p: np.ndarray, q: np.ndarray, token: int) -> np.ndarray:
+    """The right weights after a refusal."""
+    return np.maximum(p - q, 0)
+
+
+def residual_there_only(p: np.ndarray, q: np.ndarray, token: int) -> np.ndarray:
+    """q is subtracted at the refused token and nowhere else."""
+    left = p.copy()
+    left[token] = max(p[token] - q[token], 0)
+    return left
+
+
+def tree_by(refused: Callable[[np.ndarray, int], np.ndarray]) -> Callable[..., list[int]]:
+    """EAGLE-2's loop with p(x) as the chance of every sibling; `refused(weights, token)` is what is left."""
+
+    def sampler(tokens: Any, parents: Any, target_probs: Any, *, dice: Dice) -> list[int]:
+        node, out = 0, []
+        while True:
+            p = weights = target_probs[node]
+            for child in (n for n in range(len(tokens)) if parents[n] == node):
+                if dice.accept(p[tokens[child]], ("coin", child)):
+                    out.append(int(tokens[child]))
+                    node = child
+                    break
+                weights = refused(weights, tokens[child])
+            else:
+                return [*out, dice.categorical(weights if weights.any() else p, ("rest", node))]
+
+    return sampler
+
+
+def struck_out(weights: np.ndarray, token: int) -> np.ndarray:
+    """Without the token."""
+    left = weights.copy()
+    left[token] = 0
+    return left
+
+
+def raw_siblings(tokens: Any, parents: Any, draft_probs: Any, target_probs: Any, *, dice: Dice) -> list[int]:
+    """Children drawn without replacement are judged by q as it was before any of them was drawn."""
+    node, out = 0, []
+    while True:
+        p, q = target_probs[node], draft_probs[node]
+        for child in (n for n in range(len(tokens)) if parents[n] == node):
+            token = int(tokens[child])
+            if dice.accept(min(p[token] / q[token], 1), ("coin", child)):
+                out.append(token)
+                node = child
+                break
+            left = np.maximum(p - q, 0)
+            p = left / left.sum() if left.any() else p
+        else:
+            return [*out, dice.categorical(p, ("rest", node))]
+
+
+CHAIN = (
+    Known("every draft is accepted", "huggingface/transformers PR #28508", chain_by(lambda p, q, t: 1, residual)),
+    Known("after a refusal the token comes from p", "common", chain_by(ratio, lambda p, q, t: p)),
+    Known("q is subtracted at the refused token only", "SafeAILab/EAGLE #20", chain_by(ratio, residual_there_only)),
+    Known(
+        "accepts with p(x), the rule of drafts that are not random",
+        "SafeAILab/EAGLE #20",
+        chain_by(lambda p, q, t: p[t], residual),
+    ),
+    Known(
+        "accepts with 2 p(x) / q(x)",
+        "leniency, SGLang thresholds",
+        chain_by(lambda p, q, t: 2 * ratio(p, q, t), residual),
+    ),
+    Known(
+        "each draft is judged by the law one place on", "ohdearquant/lattice #243", chain_by(ratio, residual, late=1)
+    ),
+)
+TREE = (
+    Known("siblings are not renormalised after a refusal", "a rewritten EAGLE-2 loop", tree_by(struck_out)),
+    Known("p stays as it is after a refusal", "a rewritten EAGLE-2 loop", tree_by(lambda weights, token: weights)),
+)
+SAMPLED = (Known("siblings are judged by the raw q", "SafeAILab/EAGLE #50", raw_siblings),)
+KNOWN = {"chain": CHAIN, "tree": TREE, "tree-sampled": SAMPLED}
+
+
+def name_of(kind: str, world: World, got: Law, sampler: Sampler) -> str | None:
+    """The known fault whose law in this world is `got`; None when there is none."""
+    for known in KNOWN.get(kind, ()):
+        other = Sampler(known.sampler, kind, sampler.exact, sampler.limits)
+        try:
+            law, _ = two_cycles(other, world)
+        except BrokenContract:
+            continue
+        if total_variation(law, got) <= CLOSE:
+            return f"{known.name} ({known.seen})"
+    return None

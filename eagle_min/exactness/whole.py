@@ -1,0 +1,132 @@
+"""Whole decoders: the contract `loop`, and the law of the texts it must give.
+
+    f(model, drafter, prompt, max_new_tokens, stop, sampling) -> the new token ids
+
+`model(ids)` gives (len(ids), V): row i is what follows ids[: i + 1], as logits, or with `exact` as Fraction
+weights. `drafter(ids)` gives (tokens, parents, probs): a tree whose root is ids[-1]; probs is None when the
+tree is a function of ids, else (N, V) and its children were drawn without replacement. `stop` is a set
+of token ids, and a stop token is the last one returned; `sampling` has temperature, top_k and top_p.
+
+A decoder that keeps a state between cycles, counts positions wrongly, or treats a stop token or the
+limit in another way than plain decoding, shows here and in no single cycle. Read next: `bounds.py`.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from ..config import SamplingConfig
+from ..dice import Dice
+from .contracts import BrokenContract, Law, Sampler
+from .law import Number, branches
+from .worlds import Row, Text, World, likely, paths, trees
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """A world with all that a decoder is told."""
+
+    world: World
+    prompt: Text
+    max_new_tokens: int
+    stop: frozenset[int]
+    sampling: SamplingConfig
+    sampled: bool  # children are drawn, not the draft's likeliest
+
+
+def filtered(row: Row, sampling: SamplingConfig) -> Row:
+    """The law of the next token under temperature 0 or 1 and top_k, from the definitions."""
+    keep = likely(row)[: 1 if sampling.temperature == 0 else sampling.top_k]
+    kept = [chance if token in keep else Fraction(0) for token, chance in enumerate(row)]
+    return tuple(chance / sum(kept) for chance in kept)
+
+
+def wanted_texts(decoding: Decoding, text: Text = ()) -> Iterator[tuple[Text, Number]]:
+    """The law of plain decoding: a token after the other, up to a stop token or the limit."""
+    if len(text) == decoding.max_new_tokens or (text and text[-1] in decoding.stop):
+        yield text, Fraction(1)
+        return
+    law = filtered(decoding.world.target((*decoding.prompt, *text)), decoding.sampling)
+    for token, chance in enumerate(law):
+        if chance:
+            yield from ((longer, chance * more) for longer, more in wanted_texts(decoding, (*text, token)))
+
+
+def got_texts(sampler: Sampler, decoding: Decoding) -> Law:
+    """The law of what the decoder returns, by enumeration."""
+    found: Law = {}
+    for text, chance in branches(lambda dice: play(sampler, decoding, dice), sampler.limits, num_runs=2):
+        found[text] = found.get(text, 0) + chance
+        sampler.num_branches += 1
+    return found
+
+
+def play(sampler: Sampler, decoding: Decoding, dice: Dice) -> Text:
+    """One run of the decoder."""
+    model, drafter = model_of(sampler, decoding), drafter_of(sampler, decoding, dice)
+    arguments = (list(decoding.prompt), decoding.max_new_tokens, set(decoding.stop), decoding.sampling)
+    returned = sampler.call(dice, model, drafter, *arguments)
+    try:
+        return tuple(int(token) for token in returned)
+    except (TypeError, ValueError) as error:
+        raise BrokenContract(f"returned {returned!r}: no list of token ids") from error
+
+
+def model_of(sampler: Sampler, decoding: Decoding) -> Callable[[Any], np.ndarray]:
+    """The target as the decoder sees it."""
+    target = decoding.world.target
+
+    def model(ids: Any) -> np.ndarray:
+        text = tuple(int(token) for token in ids)
+        laws = [target(text[: place + 1]) for place in range(len(text))]
+        if sampler.exact:
+            return sampler.array(laws, target.vocab_size)
+        return np.array([[math.log(x) if x else -math.inf for x in law] for law in laws])
+
+    return model
+
+
+def drafter_of(sampler: Sampler, decoding: Decoding, dice: Dice) -> Callable[[Any], tuple]:
+    """A drafter that grows the tree of the world below the last token."""
+    world, calls = decoding.world, [0]
+
+    def drafter(ids: Any) -> tuple:
+        text = tuple(int(token) for token in ids)
+        calls[0] += 1
+        tokens = [text[-1]]
+        left: dict[int, list[Number]] = {}
+        for node in range(1, len(world.parents)):
+            parent = world.parents[node]
+            above = paths(tokens, world.parents[:node])[parent]
+            law = world.draft((*text, *above))
+            if not decoding.sampled:
+                tokens.append(likely(law)[world.ranks[node]])
+                continue
+            weights = left.setdefault(parent, list(law))
+            tokens.append(dice.categorical(np.array(weights, dtype=object), ("drafted", calls[0], node)))
+            weights[tokens[-1]] = Fraction(0)
+        probs = None
+        if decoding.sampled:
+            laws = [world.draft((*text, *path)) for path in paths(tokens, world.parents)]
+            probs = sampler.array(laws, world.target.vocab_size)
+        return np.array(tokens), np.array(world.parents), probs
+
+    return drafter
+
+
+@st.composite
+def decodings(draw: st.DrawFn) -> Decoding:
+    """Small worlds with a prompt, a limit, perhaps a stop token and a filter."""
+    world = draw(trees(max_drafted=2))
+    vocab_size = world.target.vocab_size
+    # a law without zeros: any number of children can be drawn from it
+    sampled = draw(st.booleans()) and all(0 not in row for row in world.draft.rows)
+    sampling = draw(st.sampled_from([SamplingConfig(1.0), SamplingConfig(0.0), SamplingConfig(1.0, top_k=2)]))
+    prompt = tuple(draw(st.lists(st.integers(0, vocab_size - 1), min_size=1, max_size=2)))
+    stop = frozenset(draw(st.lists(st.integers(0, vocab_size - 1), max_size=1)))
+    return Decoding(world, prompt, draw(st.integers(1, 4)), stop, sampling, sampled)
