@@ -47,6 +47,9 @@ class Question:
     probabilities: list[Number]
     given: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.name!r} with {len(self.answers)} answers"
+
 
 class EnumeratingDice:
     """Dice that follow a script of questions and append to it; see `Dice` for the protocol.
@@ -85,7 +88,7 @@ class EnumeratingDice:
         question = self.script[turn]
         asked_before = (question.name, question.answers, question.probabilities)
         if asked_before != (fresh.name, fresh.answers, fresh.probabilities):
-            raise HiddenState(f"hidden state: asked {fresh!r} where an earlier run asked {question!r}")
+            raise HiddenState(f"hidden state: asked {fresh} where an earlier run asked {question}")
         return question.answers[question.given]
 
 
@@ -137,7 +140,7 @@ def _follow(program: Callable[[Dice], Outcome], script: list[Question]) -> Outco
     dice = EnumeratingDice(script)
     outcome = program(dice)
     if len(dice.asked) < len(script):
-        raise HiddenState(f"hidden state: an earlier run went on to ask {script[len(dice.asked)]!r}")
+        raise HiddenState(f"hidden state: an earlier run went on to ask {script[len(dice.asked)]}")
     return outcome
 
 

@@ -16,6 +16,8 @@ import numpy as np
 from ..dice import Dice
 from .uniform import Lattice, Lazy, Uniform, undecided
 
+MOST_ANSWERS = 10_000  # of one question
+
 
 class Current:
     """The dice of the run that is going on, and the number of draws so far, which is their name."""
@@ -91,6 +93,8 @@ def refuse(what: str) -> Callable[..., NoReturn]:
 
 def even(count: int) -> np.ndarray:
     """Equal weights, exact."""
+    if count > MOST_ANSWERS:
+        undecided(f"a choice among {count} is drawn, the most is {MOST_ANSWERS}")
     return np.array([1] * count, dtype=object)
 
 

@@ -170,8 +170,8 @@ FAULTS = (
     Fault(
         "prefill counts into tau",
         MODULE,
-        "for cycle in self.cycles[1:]]",
-        "for cycle in self.cycles]",
+        "return tau(self.cycles[1:])",
+        "return tau(self.cycles)",
         IN_DECODE + "test_cycles_add_up_to_the_text",
         "sgl-project/sglang #39826 family: counters that count something else",
     ),

@@ -132,8 +132,8 @@ FAULTS = (
     Fault(
         "head's cache has more room",
         "eagle_min.head",
-        "capacity = self.target.context + num_spare",
-        "capacity = self.target.context + 2 * num_spare",
+        "drafter.target.context + num_spare",
+        "drafter.target.context + 2 * num_spare",
         NETWORK,
         "room that is never used",
         neutral=True,
@@ -162,12 +162,13 @@ FAULTS = (
         neutral=True,
     ),
     Fault(
-        "rerank looks at candidates that come too late",
+        "rerank forgets candidates that come too late",
         "eagle_min.grow",
-        "value > floor:",
-        "value >= floor:",
+        "                sapling.add(node, token, value)\n        kept",
+        "                if len(kept) < budget or sapling.values[node] + value > sapling.values[kept[-1]]:\n"
+        "                    sapling.add(node, token, value)\n        kept",
         (T + "test_grow.py",),
-        "without the short cut",
+        "with a short cut: an equal value comes too late in the order",
         neutral=True,
     ),
     Fault(
