@@ -232,7 +232,7 @@ print("(later columns rest on few cases where the first are small)")
 # feature does not hold already. The shifted token alone is a small language model without the target's knowledge: it
 # learns the commonest pairs of tokens in seconds, and may accept as much as EAGLE's pair after a training as short
 # as this. Look at its loss, though: the pair is well below it, and the gap widens while they train. The
-# untrained head shows the floor; the shipped head had minutes where these had seconds.
+# untrained head shows the floor; the shipped head had an hour where these had seconds.
 #
 # ## What must hold
 

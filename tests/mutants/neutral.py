@@ -77,9 +77,9 @@ FAULTS = (
         "cache by copy instead of in place",
         "eagle_min.cache",
         "self.rows[:, :, :, start:end] = self.rows[:, :, :, index]",
-        "chosen = self.rows[:, :, :, index]\n"
-        "            self.rows = self.rows.clone()\n"
-        "            self.rows[:, :, :, start:end] = chosen",
+        "copy = self.rows.clone()\n"
+        "            copy[:, :, :, start:end] = self.rows[:, :, :, index]\n"
+        "            self.rows.copy_(copy)",
         LOOP,
         "copy instead of in place",
         neutral=True,
