@@ -4,17 +4,20 @@ import argparse
 import json
 import math
 import re
+import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import eagle_min
+import eagle_min.train.target
 from eagle_min.checkpoint import EAGLE_DRAFTERS, SHIPPED, save_model
 from eagle_min.config import ModelConfig
 from eagle_min.head import EagleHead
-from eagle_min.lab import bench, compare, measures, prefixes, readme, record, timing
+from eagle_min.lab import bench, compare, measures, prefixes, readme, record, shapes, timing
 from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer, save_vocabulary
 from eagle_min.train.corpus import Corpus, load_held_out
@@ -101,6 +104,30 @@ def test_compare_stores_a_row_for_each_drafter_domain_and_temperature(
         assert row["num_prefixes"] == 4 and row["num_identical"] == row["num_prompts"] == 2
         assert row["corpus_sha256"] == small_text.fingerprint()
     assert len(capsys.readouterr().out.splitlines()) == 1 + len(rows)
+
+
+def test_shapes_trains_each_candidate_and_keeps_the_rows_in_the_card(
+    small_set: Path, small_text: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    rng = np.random.default_rng(0)
+    streams = {name: rng.integers(0, 257, 20_000).astype(np.uint16) for name in ("code", "prose", "sums")}
+    for module in (shapes, eagle_min.train.target):
+        monkeypatch.setattr(module, "training_streams", lambda *_: streams)
+    monkeypatch.setattr(shapes, "load_held_out", lambda: small_text)
+    monkeypatch.setattr(shapes, "SHAPES", ((16, 1, 1), (16, 2, 2)))
+    monkeypatch.setattr(shapes, "TRIAL_STEPS", 1)
+    monkeypatch.setattr(shapes, "ROUNDS", 1)
+    folder = tmp_path / "set"
+    shutil.copytree(small_set, folder)
+    before = json.loads((folder / "target.json").read_text())
+    words = ("--model", folder, "--folder", tmp_path, "--seconds", 1)
+    assert shapes.run(options(shapes, *words)) == 0
+    card = json.loads((folder / "target.json").read_text())
+    rows = card.pop("shape_study")["rows"]
+    assert card == before
+    assert [(row["width"], row["num_layers"]) for row in rows] == [(16, 1), (16, 2)]
+    assert all(row["bits_per_byte"] > 0 and row["call_ratio"] > 0 and row["tokens"] >= 8192 for row in rows)
+    assert len(capsys.readouterr().out.splitlines()) == 3
 
 
 def test_bench_stores_every_figure_it_was_asked_for(

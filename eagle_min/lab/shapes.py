@@ -46,9 +46,7 @@ COLUMNS: list[Column] = [
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("--model", default="tiny", help="set whose vocabulary is used and whose card keeps the rows")
-    parser.add_argument(
-        "--run", dest="folder", type=Path, required=True, help="folder beside which the text is encoded"
-    )
+    parser.add_argument("--folder", type=Path, required=True, help="for the encoded text and the runs")
     parser.add_argument("--seconds", type=int, default=120, help="of training for each shape (default 120)")
 
 
@@ -59,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
     training_streams(models.tokenizer, args.folder)  # encoded once, before a clock runs
     rows = []
     for width, num_layers, num_heads in SHAPES:
-        shape = ModelConfig(width=width, num_layers=num_layers, num_heads=num_heads, hidden=int(HIDDEN * width))
+        vocab_size, hidden = models.tokenizer.vocab_size, int(HIDDEN * width)
+        shape = ModelConfig(vocab_size, width, num_layers, num_heads, hidden)
         rows.append(study(shape, models, held_out, args.folder, args.seconds))
         print(f"{width} x {num_layers}: {rows[-1]['bits_per_byte']:.3f} bits/byte", file=sys.stderr)
     card = read_card(models.folder, "target") | {"shape_study": {"command": command_line(), "rows": rows}}

@@ -1,9 +1,23 @@
 """The bank of planted faults; see `fault.py` for a row and `../mutation.py` for the runner."""
 
-from . import dice, grow, loop, measuring, network, neutral, sampled, sampling, storage, training, tree, verify
+from . import (
+    certifying,
+    dice,
+    grow,
+    loop,
+    measuring,
+    network,
+    neutral,
+    sampled,
+    sampling,
+    storage,
+    training,
+    tree,
+    verify,
+)
 from .fault import Fault
 
-FAMILIES = (tree, sampling, dice, verify, sampled, grow, network, loop, storage, training, measuring)
+FAMILIES = (tree, sampling, dice, verify, sampled, grow, network, loop, storage, training, measuring, certifying)
 FAULTS = tuple(fault for family in FAMILIES for fault in family.FAULTS)
 CONTROL = Fault(
     "nothing but a comment",
