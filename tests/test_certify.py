@@ -1,5 +1,6 @@
 """The certifier: right samplers pass, wrong ones are refuted by a small world, the rest is undecided."""
 
+import importlib
 import random
 import re
 from fractions import Fraction
@@ -27,6 +28,7 @@ from eagle_min.exactness.watch import watched
 from eagle_min.exactness.worlds import Table, World
 
 FILE = Path(samplers.__file__)
+certifier = importlib.import_module("eagle_min.exactness.certify")  # its name is that of its function
 
 RIGHT = [
     *(("chain", name) for name in ("chain_numpy", "chain_generator", "chain_random", "chain_torch")),
@@ -138,6 +140,19 @@ def test_what_cannot_be_enumerated_is_undecided_and_says_why(name):
     verdict = certify(getattr(samplers, name), "chain", num_worlds=10, limits=Limits(max_branches=50))
     assert verdict.status == "undecided"
     assert re.fullmatch(UNDECIDED[name], verdict.reason)
+
+
+def test_a_refutation_stays_one_when_a_smaller_world_is_undecided(monkeypatch):
+    def judge(sampler, world, verdict):
+        if world.num_drafted == 2:
+            verdict.counterexample = certifier.Counterexample(world, {}, {})
+            raise certifier.Refuted
+        if verdict.counterexample is not None:
+            raise certifier.Undecided("too small to say")
+
+    monkeypatch.setattr(certifier, "judge", judge)
+    verdict = certify(samplers.chain_numpy, "chain")
+    assert verdict.status == "refuted" and verdict.counterexample.world.num_drafted == 2
 
 
 def test_time_is_bounded_too():

@@ -109,13 +109,15 @@ def certify(
             with watched():
                 (judge if bits is None else judge_support)(sampler, world, verdict)
         except (Undecided, BranchLimit, HiddenState) as error:
-            verdict.status, verdict.reason = "undecided", str(error)
+            if verdict.counterexample is None:  # else it was looking for a smaller one: this is none
+                verdict.status, verdict.reason = "undecided", str(error)
 
     try:
         settings(SEARCH, max_examples=num_worlds)(given(WORLDS[kind])(search))()
     except Refuted:
         verdict.status = "refuted"
-    CURRENT.bits = None
+    finally:
+        CURRENT.bits = None
     verdict.num_branches, verdict.corners = sampler.num_branches, list(dict.fromkeys(CURRENT.corners))
     return verdict
 

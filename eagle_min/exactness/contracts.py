@@ -7,9 +7,9 @@
     batch         f(draft_tokens, draft_probs, target_probs): lists with an entry a sequence, as in `chain`
 
 Each returns plain token ids: the accepted path and one token more; `batch` a list of them. Whole
-decoders are in `whole.py`. Drafts are
-drawn here, by the same dice, from the laws that are handed over. A cycle's law is found by
-enumeration at every text the cycle before it can leave, so two cycles cost little more than one.
+decoders are in `whole.py`. Drafts are drawn here, by the same dice, from the laws that are handed
+over. A cycle's law is found by enumeration at every text the cycle before it can leave, so two cycles
+cost little more than one.
 Read next: `whole.py`.
 """
 
@@ -66,9 +66,12 @@ class Sampler:
 
     def cycle_law(self, world: World, text: Text) -> Law:
         """The law of what one cycle returns behind `text`."""
-        play = PLAYS[self.kind]
+        return self.law_of(lambda dice: PLAYS[self.kind](self, world, text, dice))
+
+    def law_of(self, play: Callable[[Dice], Text]) -> Law:
+        """The law of what `play` returns; each sequence of answers is run twice."""
         found: Law = {}
-        for outcome, chance in branches(lambda dice: play(self, world, text, dice), self.limits, num_runs=2):
+        for outcome, chance in branches(play, self.limits, num_runs=2):
             found[outcome] = found.get(outcome, 0) + chance
             self.num_branches += 1
         return found

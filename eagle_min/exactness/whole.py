@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from ..config import SamplingConfig
 from ..dice import Dice
 from .contracts import BrokenContract, Law, Sampler
-from .law import Number, branches
+from .law import Number
 from .worlds import Row, Text, World, likely, paths, trees
 
 
@@ -59,11 +59,7 @@ def wanted_texts(decoding: Decoding, text: Text = ()) -> Iterator[tuple[Text, Nu
 
 def got_texts(sampler: Sampler, decoding: Decoding) -> Law:
     """The law of what the decoder returns, by enumeration."""
-    found: Law = {}
-    for text, chance in branches(lambda dice: play(sampler, decoding, dice), sampler.limits, num_runs=2):
-        found[text] = found.get(text, 0) + chance
-        sampler.num_branches += 1
-    return found
+    return sampler.law_of(lambda dice: play(sampler, decoding, dice))
 
 
 def play(sampler: Sampler, decoding: Decoding, dice: Dice) -> Text:
