@@ -69,7 +69,8 @@ class Attention(nn.Module):
     def forward(
         self, x: Tensor, rotary: Rotary, mask: Tensor | None = None, cache: KVCache | None = None, layer: int = 0
     ) -> Tensor:
-        """(B, T, D) -> (B, T, D). `mask` (T, S + T); None where `causal_mask` gives none."""
+        """(B, T, D) -> (B, T, D). `mask` (T, S + T), boolean or added to the scores; None where
+        `causal_mask` gives none."""
         q, k, v = self.project(x, rotary)
         if cache is not None:
             k, v = cache.write(layer, k, v)  # (H, S + T, D/H)
@@ -145,6 +146,8 @@ class GPT(nn.Module):
             mask = causal_mask(ids.shape[-1], cache)
         rotary = self.cos[positions], self.sin[positions]
         x = self.embed(ids)
+        if mask is not None:  # as the numbers that attention adds, once for all layers
+            mask = torch.zeros_like(mask, dtype=x.dtype).masked_fill_(~mask, -torch.inf)
         for layer, block in enumerate(self.blocks):
             x = block(x, rotary, mask, cache, layer)
         if cache is not None:

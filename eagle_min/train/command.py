@@ -35,9 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     models = parser.add_subparsers(dest="what", required=True)
     target = models.add_parser("target", help="train the target model")
     shape = ModelConfig()
-    for name in ("width", "num_layers", "num_heads", "hidden"):
+    for name in ("vocab_size", "width", "num_layers", "num_heads", "hidden"):
         target.add_argument("--" + name.replace("_", "-"), type=int, default=getattr(shape, name))
     target.add_argument("--start-from", help="shipped set or folder whose target's weights to begin with")
+    target.add_argument("--draft-weight", type=float, default=0.0, help="of the loss of a head trained beside it")
     head = models.add_parser("head", help="train an EAGLE head for a trained target")
     head.add_argument("--recipe", choices=sorted(RECIPES), default="steps")
     head.add_argument("--name", default="eagle", help="file name of the head")
@@ -67,10 +68,10 @@ def run(args: argparse.Namespace) -> int:
 
 def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
     """Train a target and write it; measure it and its rivals on held-out text, and complete the card."""
-    config = ModelConfig(width=args.width, num_layers=args.num_layers, num_heads=args.num_heads, hidden=args.hidden)
+    config = ModelConfig(args.vocab_size, args.width, args.num_layers, args.num_heads, args.hidden)
     tokenizer = find_tokenizer(args.models / "tokenizer.ranks", config.vocab_size)
     first = load(args.start_from) if args.start_from else None
-    target, done = train_target(config, train, tokenizer, args.folder, first)
+    target, done = train_target(config, train, tokenizer, args.folder, first, args.draft_weight)
     round_to_bfloat16(target)
     card = {"kind": "target", **making(train, done), "tokenizer_sha256": tokenizer.sha256}
     card |= {"started_from": first and read_card(first.folder, "target")}
@@ -134,13 +135,16 @@ def making(train: TrainConfig, done: Run) -> dict:
 
 
 def find_tokenizer(path: Path, vocab_size: int) -> Tokenizer:
-    """The set's tokenizer; learned from a sample of the training text when there is none yet."""
+    """The set's tokenizer; learned from a sample of the training text when there is none yet. ValueError
+    when it has another size."""
     if not path.exists():
         corpus, rng = load_corpus(), random.Random(0)
         sample = rng.sample(corpus.train["code"], 350) + rng.sample(corpus.train["prose"], 150)
         path.parent.mkdir(parents=True, exist_ok=True)
         save_vocabulary(learn_vocabulary([text for _, text in sample], vocab_size), path)
-    return load_tokenizer(path)
+    tokenizer = load_tokenizer(path)
+    require(vocab_size == tokenizer.vocab_size, "vocab_size", vocab_size, f"{tokenizer.vocab_size}, as {path} has it")
+    return tokenizer
 
 
 @torch.no_grad()

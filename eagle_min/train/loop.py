@@ -73,7 +73,8 @@ MAY_CHANGE = {"tokens", "decay", "long_share", "num_threads", "save_seconds", "m
 def make_optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
     """Muon for the matrices between embedding and LM head, AdamW for all else that trains."""
     named = [(name, param) for name, param in model.named_parameters() if param.requires_grad]
-    inner = [param for name, param in named if param.ndim == 2 and not name.startswith(("embed", "lm_head"))]
+    outer = {"embed", "lm_head"}
+    inner = [param for name, param in named if param.ndim == 2 and outer.isdisjoint(name.split("."))]
     other = [param for _, param in named if all(param is not matrix for matrix in inner)]
     adam = torch.optim.AdamW(other, lr=config.other_lr, betas=(0.9, 0.95), weight_decay=0.0)
     return [Muon(inner, lr=config.matrix_lr), adam]
