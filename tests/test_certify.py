@@ -5,7 +5,6 @@ import random
 import re
 from fractions import Fraction
 from functools import partial
-from itertools import chain, combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 
 from eagle_min.__main__ import main
 from eagle_min.exactness import assert_lossless, certify, rules
-from eagle_min.exactness.bounds import accepted_at_node
 from eagle_min.exactness.contracts import Sampler
 from eagle_min.exactness.known import KNOWN
 from eagle_min.exactness.law import Limits, law
@@ -171,6 +169,38 @@ def test_a_sampler_that_raises_is_refuted():
     assert verdict.counterexample.broken == "raised ZeroDivisionError: division by zero"
 
 
+def test_a_sampler_that_does_not_return_is_refuted_in_one_world():
+    def waits(draft_tokens, draft_probs, target_probs):
+        while True:
+            try:
+                while True:
+                    pass
+            except Exception:  # what interrupts it must not be caught here
+                pass
+
+    verdict = certify(waits, "chain", limits=Limits(call_seconds=0.2))
+    assert verdict.status == "refuted" and verdict.counterexample.broken == "did not return within 0.2 seconds"
+    assert "the smallest world found" in report(verdict)
+
+
+@pytest.mark.parametrize("kind", ["chain", "tree", "batch", "loop"])
+def test_a_sampler_that_changes_its_arguments_is_refuted(kind):
+    def scratches(*arguments):
+        rows = arguments[-1][0] if kind == "batch" else arguments[-1]
+        if kind == "loop":
+            arguments[2].append(0)
+        else:
+            rows[0] = 0
+        return [[0], [0]] if kind == "batch" else [0]
+
+    def named(draft_tokens, draft_probs, target_probs):
+        return scratches(draft_tokens, draft_probs, target_probs)
+
+    verdict = certify(named if kind in ("chain", "batch") else scratches, kind)
+    assert verdict.status == "refuted"
+    assert verdict.counterexample.broken.startswith("changed its argument number 3")
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "status"), [("match", "tree", 0), ("one_coin", "chain", 1), ("races", "chain", 2)]
 )
@@ -316,40 +346,6 @@ def test_on_the_lattice_a_likely_draft_is_not_refused():
     assert certify(strict, "chain", num_worlds=10).status == "exact"
     verdict = certify(strict, "chain", bits=2)
     assert verdict.counterexample.broken == "refused a draft whose p / q is 1"
-
-
-# --- bounds ---
-
-P, Q = ([Fraction(5, 10), Fraction(3, 10), Fraction(2, 10)], [Fraction(2, 10), Fraction(5, 10), Fraction(3, 10)])
-
-
-def test_bounds_at_one_node_are_the_published_ones():
-    """One draft .7, two with replacement .86, two without .9857, from an independent linear program."""
-    assert accepted_at_node(P, Q, 1, replace=True) == Fraction(7, 10)
-    assert accepted_at_node(P, Q, 2, replace=True) == Fraction(86, 100)
-    assert round(float(accepted_at_node(P, Q, 2, replace=False)), 4) == 0.9857
-
-
-weights = st.lists(st.integers(0, 5), min_size=4, max_size=4).filter(any)
-
-
-@given(weights, weights, st.integers(1, 3), st.booleans())
-def test_prefixes_in_the_order_of_the_ratio_are_enough(first, second, num_children, replace):
-    """The smallest cut over all sets of tokens, by trying all of them."""
-    p, q = ([Fraction(w, sum(ws)) for w in ws] for ws in (first, second))
-    count = num_children if replace else min(num_children, sum(w > 0 for w in q))
-    tuples: dict[tuple, Fraction] = {}
-    for drawn in product(range(4), repeat=count):
-        chance, left = Fraction(1), list(q)
-        for token in drawn:
-            chance *= left[token] / sum(left) if sum(left) else 0
-            left[token] = left[token] if replace else Fraction(0)
-        tuples[drawn] = chance
-    every = chain.from_iterable(combinations(range(4), size) for size in range(5))
-    smallest = min(
-        sum(p[t] for t in cut) + 1 - sum(c for drawn, c in tuples.items() if set(drawn) <= set(cut)) for cut in every
-    )
-    assert accepted_at_node(p, q, num_children, replace) == smallest
 
 
 # --- other people's code ---

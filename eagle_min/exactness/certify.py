@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from ..config import require
 from .bounds import most_accepted
-from .contracts import BrokenContract, Law, Sampler, two_cycles
+from .contracts import Law, Sampler, two_cycles
+from .guarded import BrokenContract, OutOfTime
 from .known import name_of
 from .law import BranchLimit, HiddenState, Limits, Number, total_variation
 from .sources import CURRENT
@@ -65,6 +66,7 @@ class Verdict:
     kind: str
     exact: bool  # True: Fractions were compared with ==
     bits: int | None = None  # of the uniform numbers, where only the support was judged
+    num_samples: int | None = None  # drawn in a world, where nothing was enumerated (`sample.py`)
     status: str = "exact"  # or "refuted", "undecided"
     reason: str = ""  # why undecided
     counterexample: Counterexample | None = None
@@ -75,6 +77,7 @@ class Verdict:
     corners: list[str] = field(default_factory=list)
     committed: Number = 0  # tokens of a first cycle, expected, mean over worlds
     committed_at_most: Number = 0  # the same for the best rule there is
+    hangs: World | Decoding | None = None  # where a call did not return
 
 
 class Refuted(Exception):
@@ -103,14 +106,7 @@ def certify(
     CURRENT.corners, CURRENT.bits = [], bits
 
     def search(world: World | Decoding) -> None:
-        if verdict.status == "undecided":
-            return  # nothing that could come would decide it
-        try:
-            with watched():
-                (judge if bits is None else judge_support)(sampler, world, verdict)
-        except (Undecided, BranchLimit, HiddenState) as error:
-            if verdict.counterexample is None:  # else it was looking for a smaller one: this is none
-                verdict.status, verdict.reason = "undecided", str(error)
+        try_world(sampler, world, verdict)
 
     try:
         settings(SEARCH, max_examples=num_worlds)(given(WORLDS[kind])(search))()
@@ -120,6 +116,22 @@ def certify(
         CURRENT.bits = None
     verdict.num_branches, verdict.corners = sampler.num_branches, list(dict.fromkeys(CURRENT.corners))
     return verdict
+
+
+def try_world(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
+    """Judge one world, unless no more can be learned; `Refuted` when the sampler is wrong there."""
+    if verdict.status == "undecided":
+        return  # nothing that could come would decide it
+    if verdict.hangs is not None:
+        if world == verdict.hangs:
+            raise Refuted
+        return  # looking for a smaller world would take as long again, each time
+    try:
+        with watched():
+            (judge if verdict.bits is None else judge_support)(sampler, world, verdict)
+    except (Undecided, BranchLimit, HiddenState) as error:
+        if verdict.counterexample is None:  # else it was looking for a smaller one: this is none
+            verdict.status, verdict.reason = "undecided", str(error)
 
 
 def both_laws(sampler: Sampler, world: World | Decoding) -> tuple[Law, Law]:
@@ -135,6 +147,7 @@ def judge(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
         got, wanted = both_laws(sampler, world)
     except BrokenContract as error:
         verdict.counterexample = Counterexample(world, {}, {}, str(error))
+        verdict.hangs = world if isinstance(error.__cause__, OutOfTime) else None
         raise Refuted from error
     distance = total_variation(got, wanted)
     if distance > (0 if sampler.exact else TOLERANCE):

@@ -14,7 +14,6 @@ Read next: `whole.py`.
 """
 
 import inspect
-import warnings
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
@@ -23,16 +22,12 @@ from typing import Any
 import numpy as np
 
 from ..dice import Dice
-from .law import BranchLimit, HiddenState, Limits, Number, branches
+from .guarded import BrokenContract, guarded
+from .law import Limits, Number, branches
 from .sources import drawing_from
-from .uniform import Undecided
 from .worlds import Row, Table, Text, World, joint, likely, paths
 
 Law = dict[Text, Number]
-
-
-class BrokenContract(Exception):
-    """The function returned something that no sampler of its kind may return."""
 
 
 class Sampler:
@@ -53,16 +48,14 @@ class Sampler:
         return table
 
     def call(self, dice: Dice, *arguments: Any) -> Any:
-        """One call; whatever it draws comes from `dice`."""
+        """One call; whatever it draws comes from `dice`. Errors as `guarded`."""
         more = {"dice": dice} if self.takes_dice else {}
-        with drawing_from(dice), warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            try:
-                return self.function(*arguments, **more)
-            except (Undecided, HiddenState, BranchLimit):
-                raise
-            except Exception as error:
-                raise BrokenContract(f"raised {type(error).__name__}: {error}") from error
+        return guarded(lambda: self.invoke(dice, arguments, more), arguments, self.limits.call_seconds)
+
+    def invoke(self, dice: Dice, arguments: Sequence[Any], more: dict) -> Any:
+        """The bare call."""
+        with drawing_from(dice):
+            return self.function(*arguments, **more)
 
     def cycle_law(self, world: World, text: Text) -> Law:
         """The law of what one cycle returns behind `text`."""
@@ -187,7 +180,7 @@ def completed(target: Table, law_of_texts: Law, length: int) -> Law:
 
 def two_rows(sampler: Sampler, world: World) -> tuple[Law, Law]:
     """Got and wanted for a batch: the joint law of both rows, which must be the product of their laws."""
-    length = world.num_drafted + 1
+    length = world_length(world, sampler.kind)
     got: Law = {}
     for texts, chance in sampler.cycle_law(world, ()).items():
         rows = [
@@ -204,7 +197,7 @@ def two_cycles(sampler: Sampler, world: World) -> tuple[Law, Law]:
     """Got and wanted: the joint law of the first tokens over two cycles."""
     if sampler.kind == "batch":
         return two_rows(sampler, world)
-    length = world.num_drafted + 2 if sampler.kind == "chain" else max(map(len, world_depths(world))) + 2
+    length = world_length(world, sampler.kind)
     got: Law = {}
     for first, chance in sampler.cycle_law(world, ()).items():
         for second, more in sampler.cycle_law(world, first).items():
@@ -213,6 +206,7 @@ def two_cycles(sampler: Sampler, world: World) -> tuple[Law, Law]:
     return completed(world.target, got, length), dict(joint(world.target, (), length))
 
 
-def world_depths(world: World) -> list[Text]:
-    """A path for each node of the shape, whatever its tokens."""
-    return paths([0] * len(world.parents), world.parents)
+def world_length(world: World, kind: str) -> int:
+    """Tokens that are compared: one more than a first cycle can commit, but in a batch no more."""
+    longest = max(map(len, paths([0] * len(world.parents), world.parents)))
+    return longest + (1 if kind == "batch" else 2)

@@ -1,7 +1,7 @@
 """Faults that have been seen before: a wrong law is easier to mend when it has a name.
 
 Each function here is wrong in one way, on purpose. When a sampler is refuted, those of its kind are run
-in the same world, and the one whose law is the same is named, with the place where it was seen. Read next: `report.py`.
+in the same world, and the one whose law is the same is named, with the place where it was seen. Read next: `sample.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dice import Dice
-from .contracts import BrokenContract, Law, Sampler, two_cycles
+from .contracts import Law, Sampler, two_cycles
+from .guarded import BrokenContract
 from .law import total_variation
 from .worlds import World
 

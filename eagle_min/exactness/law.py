@@ -98,10 +98,12 @@ class Limits:
 
     max_branches: int = 200_000  # sequences of answers
     max_seconds: float = math.inf
+    call_seconds: float = 10.0  # of one call of a function under test (see `guarded.py`)
 
     def __post_init__(self) -> None:
         require(self.max_branches >= 1, "max_branches", self.max_branches, "at least 1")
-        require(self.max_seconds > 0, "max_seconds", self.max_seconds, "above 0")
+        for name in ("max_seconds", "call_seconds"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "above 0")
 
 
 def branches(

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from .certify import Counterexample, Verdict
 from .law import Number
+from .sample import FALSE_ALARM
 from .whole import Decoding
 from .worlds import Row, Text, World
 
@@ -14,7 +15,7 @@ EXIT_STATUS = {"exact": 0, "refuted": 1, "undecided": 2}
 def report(verdict: Verdict) -> str:
     """The whole report."""
     lines = [headline(verdict)]
-    if verdict.num_worlds:
+    if verdict.num_worlds and verdict.num_samples is None:
         lines += evidence(verdict)
     if verdict.counterexample is not None:
         lines += picture(verdict.counterexample)
@@ -26,6 +27,11 @@ def headline(verdict: Verdict) -> str:
     """The verdict on one line."""
     if verdict.status == "undecided":
         return f"undecided: {verdict.reason}"
+    if verdict.status == "refuted" and verdict.num_samples is not None and verdict.counterexample.broken is None:
+        return (
+            f"REFUTED by {verdict.num_samples} samples of one world, shares below: a right sampler is refuted "
+            f"with probability at most {FALSE_ALARM:g}"
+        )
     if verdict.status == "refuted" and verdict.bits is not None:
         return f"REFUTED: with coins k / 2^{verdict.bits} the impossible happens"
     if verdict.status == "refuted":

@@ -7,7 +7,7 @@
 
 They accept more than the rules of `verify.py` where drafts are sampled, and need all laws of a draft at
 once, which is why they are not in the decoding loop here. Works on floats and on Fractions.
-Read next: `known.py`.
+Read next: `accepted.py`.
 """
 
 from collections.abc import Sequence

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from ..config import SamplingConfig
 from ..dice import Dice
-from .contracts import BrokenContract, Law, Sampler
+from .contracts import Law, Sampler
+from .guarded import BrokenContract
 from .law import Number
 from .worlds import Row, Text, World, likely, paths, trees
 

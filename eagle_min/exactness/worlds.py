@@ -3,7 +3,7 @@
 A table gives the law of the next token for every text; which of its rows is a function of the whole
 text, so that a sampler that uses a law of the wrong place shows. Weights are small integers, zeros
 among them: whatever goes wrong only in corners should find corners here. Hypothesis draws the
-worlds and shrinks the one that refutes. Read next: `contracts.py`.
+worlds and shrinks the one that refutes. Read next: `guarded.py`.
 """
 
 from collections.abc import Iterator

@@ -1,0 +1,76 @@
+"""One call of a function that nobody vouches for: what it may not do is reported, and nothing hangs.
+
+It may not raise, take longer than it is given, or change its arguments, which are the caller's.
+Read next: `contracts.py`.
+"""
+
+import contextlib
+import copy
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .law import BranchLimit, HiddenState
+from .uniform import Undecided
+
+
+class BrokenContract(Exception):
+    """The function did or returned something that no sampler of its kind may."""
+
+
+def guarded(call: Callable[[], Any], arguments: Sequence[Any], seconds: float) -> Any:
+    """What `call` returns; `arguments` are those that the function gets. `BrokenContract` when it raises,
+    does not return in time or leaves the arguments changed; what the certifier itself raises goes through."""
+    before = copy.deepcopy(arguments)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            with within(seconds):
+                returned = call()
+        except (Undecided, HiddenState, BranchLimit):
+            raise
+        except OutOfTime as error:
+            raise BrokenContract(f"did not return within {seconds:g} seconds") from error
+        except Exception as error:
+            raise BrokenContract(f"raised {type(error).__name__}: {error}") from error
+    for place, (old, new) in enumerate(zip(before, arguments), 1):
+        if not same(old, new):
+            raise BrokenContract(f"changed its argument number {place}")
+    return returned
+
+
+class OutOfTime(BaseException):
+    """Raised in the middle of a call; not an Exception, which the code under test might catch."""
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """`OutOfTime` when the block takes longer. Only the main thread can be interrupted so, and only where
+    the system has timers; elsewhere the block takes as long as it takes."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(*_: Any) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal, for arrays and for lists of them; functions are not looked into."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, np.ndarray):
+        return np.array_equal(a, b)
+    return callable(a) or a == b

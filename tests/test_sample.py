@@ -1,0 +1,133 @@
+"""The test by samples: what it refutes, what it says when it does not, and that its error rates are kept."""
+
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import samplers
+from eagle_min.__main__ import main
+from eagle_min.exactness import sample
+from eagle_min.exactness.report import report
+from eagle_min.exactness.sample import Evidence, certify_by_samples, drawn_worlds, one_text, wanted_law
+
+RIGHT = [("chain", "draws_exponentials"), ("tree", "match"), ("batch", "batch"), ("loop", "decoder")]
+WRONG = [
+    ("chain", "residual_from_target"),
+    ("tree", "siblings_not_renormalised"),
+    ("batch", "batch_with_one_coin"),
+    ("loop", "decoder_past_the_stop"),
+]
+
+
+@pytest.fixture(autouse=True)
+def one_state_of_all_generators() -> None:
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+
+
+@pytest.mark.parametrize(("kind", "name"), RIGHT)
+def test_a_right_sampler_is_not_refuted_and_not_called_exact(kind, name):
+    verdict = certify_by_samples(getattr(samplers, name), kind, 200, num_worlds=4)
+    assert verdict.status == "undecided" and verdict.num_worlds == 4
+    assert "not refuted by 200 samples in each of 4 worlds" in report(verdict)
+
+
+@pytest.mark.parametrize(("kind", "name"), WRONG)
+def test_a_wrong_sampler_is_refuted_with_the_world_shown(kind, name):
+    verdict = certify_by_samples(getattr(samplers, name), kind, 600, num_worlds=30)
+    assert verdict.status == "refuted"
+    assert "right sampler is refuted with probability at most 1e-06" in report(verdict)
+    assert "behind nothing" in report(verdict)
+
+
+def test_what_no_sampler_may_return_is_refuted_here_too():
+    verdict = certify_by_samples(lambda draft_tokens, draft_probs, target_probs: [7], "chain", 10)
+    assert verdict.counterexample.broken.startswith("returned [7]")
+
+
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=4), st.integers(1, 3))
+def test_under_the_target_the_capital_is_worth_one_on_average(weights, length):
+    """The mean over all sequences of texts of that length, in the target's law: the gambler gains nothing."""
+    law = {(token,): Fraction(weight, sum(weights)) for token, weight in enumerate(weights)}
+    sequences = {(): 1.0}
+    for _ in range(length):
+        sequences = {(*s, t): c * float(p) for s, c in sequences.items() for t, p in law.items()}
+    mean = 0.0
+    for sequence, chance in sequences.items():
+        evidence = Evidence(law)
+        for text in sequence:
+            evidence.add(text)
+        mean += chance * math.exp(evidence.log_capital)
+    assert mean == pytest.approx(1)
+
+
+def test_a_forbidden_text_is_enough():
+    evidence = Evidence({(0,): Fraction(1), (1,): Fraction(0)})
+    evidence.add((1,))
+    assert evidence.log_capital == math.inf
+
+
+def test_the_stated_distance_shrinks_like_one_over_the_root_and_covers_what_was_counted():
+    even = {(0,): Fraction(1, 2), (1,): Fraction(1, 2)}
+    distances = []
+    for count in (100, 10_000):
+        evidence = Evidence(even)
+        for number in range(count):
+            evidence.add((number % 2,))
+        distances.append(evidence.distance(1e-3))
+    assert distances[0] == pytest.approx(10 * distances[1])
+    assert distances[1] == pytest.approx(math.sqrt(2 / 10_000 * (2 * math.log(2) + 3 * math.log(10))) / 2)
+    evidence = Evidence(even)
+    for _ in range(10_000):
+        evidence.add((0,))
+    assert evidence.distance(1e-3) > 0.5
+
+
+@pytest.mark.parametrize("kind", ["chain", "tree", "tree-sampled", "tree-iid", "batch", "loop"])
+def test_texts_have_the_length_of_the_law_they_are_compared_with(kind):
+    function = {"batch": "batch", "loop": "decoder", "chain": "chain_numpy", "tree": "match"}
+    name = function.get(kind, "recursive_iid" if kind == "tree-iid" else "recursive")
+    sampler = sample.UnwatchedSampler(getattr(samplers, name), kind, False, sample.Limits())
+    for world in drawn_worlds(sample.WORLDS[kind], 5):
+        wanted = wanted_law(kind, world)
+        assert sum(wanted.values()) == 1
+        dice = sample.DrawnDice(3)
+        for _ in range(20):
+            assert wanted.get(one_text(sampler, world, dice), 0) > 0
+
+
+def test_the_command_says_the_same_twice_and_never_exact(capsys):
+    words = [
+        "certify",
+        f"{samplers.__file__}:draws_exponentials",
+        "--kind",
+        "chain",
+        "--sample",
+        "300",
+        "--worlds",
+        "3",
+    ]
+    assert main(words) == 2
+    first = capsys.readouterr().out
+    assert first.startswith("undecided: not refuted by 300 samples in each of 3 worlds")
+    assert main(words) == 2 and capsys.readouterr().out == first
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--sample", "0"], "error: sample must be at least 1, got 0\n"),
+        (["--sample", "5", "--exact"], "error: --sample must be without --exact and --bits, got 5\n"),
+        (["--sample", "5", "--bits", "2"], "error: --sample must be without --exact and --bits, got 5\n"),
+        (["--sample", "5", "--worlds", "0"], "error: worlds must be at least 1, got 0\n"),
+        (["--sample", "many"], "error: argument --sample: invalid int value: 'many'\n"),
+    ],
+)
+def test_bad_options_are_one_line(words, message, capsys):
+    assert main(["certify", f"{samplers.__file__}:match", "--kind", "tree", *words]) == 2
+    assert capsys.readouterr().err == message
