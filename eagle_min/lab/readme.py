@@ -17,11 +17,12 @@ from pathlib import Path
 
 from ..checkpoint import SHIPPED, read_card, write_atomically
 from ..config import require
-from . import bench, compare
+from . import bench, compare, rules
 from .record import Row, markdown_table, read_rows
 
 RESULTS = SHIPPED / "results"
 CARD = SHIPPED / "tiny" / "target.json"
+COLUMNS_WITH = {"drafter": compare.COLUMNS, "rule": rules.COLUMNS, "": bench.COLUMNS}  # by a field of the rows
 MARKER = re.compile(r"<!-- results:(begin|end) ([\w.-]+) -->")
 BLOCK = re.compile(r"(<!-- results:begin ([\w.-]+) -->\n)(.*?)(<!-- results:end \2 -->)", re.DOTALL)
 
@@ -94,7 +95,7 @@ def render(name: str, rows: list[Row]) -> str:
     _, _, part = name.partition(".")
     kept = [row for row in rows if not part or part in (row.get("figure"), row.get("domain"))]
     require(bool(kept), f"rows for the table {name}", 0, "at least 1")
-    columns = compare.COLUMNS if "drafter" in kept[0] else bench.COLUMNS
+    columns = next(columns for key, columns in COLUMNS_WITH.items() if not key or key in kept[0])
     try:
         return f"{markdown_table(columns, kept)}\n\n{origin(kept[0])}\n"
     except (KeyError, TypeError, AttributeError, ValueError) as error:

@@ -4,7 +4,7 @@ Two things pull apart. A wider or deeper target writes better text after the sam
 and speculation pays where a call on 24 tokens costs little more than a call on one, which a
 narrow model on a CPU offers and a wide one does not. So each candidate is trained for the same
 number of seconds, from nothing, and its calls are timed. The rows are kept in the target's card.
-Read next: `readme.py`.
+Read next: `rules.py`.
 """
 
 import argparse

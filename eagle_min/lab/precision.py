@@ -1,0 +1,166 @@
+"""`python -m eagle_min precision`: how far a row of a tree call is from the same row read alone.
+
+In exact arithmetic the logits at a node are those of its path. In floats a call on many rows sums in another
+order than a call on one, and a decision that hangs on the last digits may fall otherwise: the text differs
+and no rule is at fault. This ledger says by how much, for each number format. An EAGLE-2 tree is grown behind
+a held-out prefix, as decoding grows it. The target, converted to the format, reads its nodes in one call; then,
+behind the same cached prefix, it reads each path token by token. Per node, at temperature 1:
+
+    TV               total variation of the two laws of the next token
+    another argmax   the greedy token differs
+    another draw     the token differs that the named uniform number of its position draws
+    chance of it     the share of all uniform numbers that would draw another token
+
+There is one tree behind each prefix. In a long text accepted rows of earlier trees stay in the cache, so
+that differences add up. Nothing is timed. Read next: `readme.py`.
+"""
+
+import argparse
+import copy
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..checkpoint import load
+from ..config import SamplingConfig, require
+from ..dice import SeededDice, target_draw
+from ..model import GPT, Session
+from ..sampling import next_token_law
+from ..tokenizer import Tokenizer
+from ..train.corpus import Corpus, load_held_out
+from ..tree import DraftTree, ancestor_mask, children, depths
+from .bench import COLUMNS, entry
+from .measures import first_cycles
+from .prefixes import DOMAINS, LONGEST, Prefix, held_out_prefixes
+from .record import Row, check_writable, provenance, text_table, write_rows
+
+FORMATS = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
+SEED = 0  # of prefixes and draws; context number i decodes with seed SEED + i
+HEAD = "eagle"
+SAMPLING = SamplingConfig(temperature=1.0)
+
+
+class Node(NamedTuple):
+    """How the two readings of one node differ."""
+
+    total_variation: float
+    other_argmax: bool
+    other_draw: bool
+    chance_of_other_draw: float
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--model", default="tiny", help="shipped set of models, or a folder")
+    parser.add_argument("--contexts", type=int, default=20, help="held-out prefixes, a tree behind each (default 20)")
+    parser.add_argument("--json", type=Path, help="store the rows in this file")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, print the table, store the rows. ValueError or FileNotFoundError for a bad option."""
+    require(args.contexts >= 1, "contexts", args.contexts, "at least 1")
+    check_writable(args.json)
+    models = load(args.model)
+    drafter = models.drafter("eagle2", head=HEAD)
+    corpus = load_held_out()
+    longest = min(LONGEST, 3 * models.target.context // 4)  # room for the trees
+    prefixes = contexts(corpus, models.tokenizer, args.contexts, longest)
+    origin = provenance(models, [HEAD], SEED, corpus.fingerprint())
+    trees = [start.cycles[0].tree for start in first_cycles(models.target, drafter, prefixes, 1.0, SEED)]
+    rows: list[Row] = []
+    for name, dtype in FORMATS.items():
+        print(f"measuring: {name}", file=sys.stderr)
+        target, nodes = copy.deepcopy(models.target).to(dtype), []
+        for number, (prefix, tree) in enumerate(zip(prefixes, trees)):
+            nodes += compared(target, prefix.ids, tree, SEED + number)
+        rows += [{"figure": "precision", **row, **origin} for row in figures(name, nodes)]
+        write_rows(args.json, rows)
+    print(text_table(COLUMNS, rows))
+    return 0
+
+
+def contexts(corpus: Corpus, tokenizer: Tokenizer, count: int, longest: int) -> list[Prefix]:
+    """`count` held-out prefixes, as evenly from the domains as it goes."""
+    found: list[Prefix] = []
+    for place, domain in enumerate(DOMAINS):
+        share = len(range(place, count, len(DOMAINS)))
+        if share:
+            found += held_out_prefixes(domain, corpus.held_out[domain], tokenizer, share, SEED, longest)
+    return found
+
+
+def compared(target: GPT, ids: Sequence[int], tree: DraftTree, seed: int) -> list[Node]:
+    """Each node of `tree` behind the prefix `ids`: its row in one call on the tree, and its path read alone.
+
+    `target` computes in the format of its weights; `seed` is that of the draws.
+    """
+    session, start = widened(target, len(tree)), len(ids)
+    session.read(ids, range(start))
+    places = [start + depth for depth in depths(tree.parents)]
+    _, together = session.read(tree.tokens, places, ancestor_mask(tree.parents))
+    alone = read_alone(session, tree, start)
+    return [difference(*rows, seed, place + 1) for *rows, place in zip(together, alone, places)]
+
+
+def widened(target: GPT, num_spare: int) -> Session:
+    """A session whose logits are float64 whatever the target computes in: numpy has no bfloat16."""
+
+    def model(*call: Any) -> tuple[Tensor, Tensor]:
+        features, logits = target(*call)
+        return features, logits.double()
+
+    return Session(model, target.start(num_spare).cache)
+
+
+def read_alone(session: Session, tree: DraftTree, start: int) -> np.ndarray:
+    """Logits (N, V) of the nodes, one token a call behind the first `start` rows of the session.
+
+    Depth first: when a node's turn comes, the first rows behind `start` are its ancestors, and the rest goes.
+    """
+    below, rows, waiting = children(tree.parents), {}, [(0, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        session.keep(start, range(depth))
+        _, [rows[node]] = session.read([tree.tokens[node]], [start + depth])
+        waiting += [(child, depth + 1) for child in below[node]]
+    return np.stack([rows[node] for node in range(len(tree))])
+
+
+def difference(together: np.ndarray, alone: np.ndarray, seed: int, position: int) -> Node:
+    """Two rows of logits (V,) for the token at an absolute position."""
+    p, q = (next_token_law(row, SAMPLING) for row in (together, alone))
+    one, other = (SeededDice(seed).categorical(law, target_draw(position)) for law in (p, q))
+    return Node(
+        total_variation=float(np.abs(p - q).sum() / 2),
+        other_argmax=bool(np.argmax(together) != np.argmax(alone)),
+        other_draw=one != other,
+        chance_of_other_draw=chance_of_other_draw(p, q),
+    )
+
+
+def chance_of_other_draw(p: np.ndarray, q: np.ndarray) -> float:
+    """The share of uniform numbers u that `SeededDice` turns into different tokens of p and q, both (V,).
+
+    A token gets the u between two cumulated weights, so both laws give it where its two intervals overlap. A
+    small change early in the vocabulary moves all edges behind it: the share may be many times the total variation.
+    """
+    ends = np.cumsum([p, q], axis=1)
+    starts = np.pad(ends[:, :-1], ((0, 0), (1, 0)))
+    overlap = np.maximum(ends.min(axis=0) - starts.max(axis=0), 0).sum()
+    return max(0.0, 1.0 - float(overlap))
+
+
+def figures(name: str, nodes: Sequence[Node]) -> Iterator[Row]:
+    """The rows of one format. Laws are compared in parts per million, for their differences are small."""
+    distances, argmaxes, draws, chances = (np.array(column, dtype=np.float64) for column in zip(*nodes))
+    yield entry(f"{name}: nodes compared", float(len(nodes)), "nodes")
+    yield entry(f"{name}: largest TV", float(distances.max()) * 1e6, "ppm")
+    yield entry(f"{name}: mean TV", float(distances.mean()) * 1e6, "ppm")
+    yield entry(f"{name}: another argmax", float(argmaxes.mean()), "share")
+    yield entry(f"{name}: another draw", float(draws.mean()), "share")
+    yield entry(f"{name}: chance of another draw, mean", float(chances.mean()) * 1e6, "ppm")
