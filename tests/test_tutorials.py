@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TUTORIALS = sorted((ROOT / "tutorials").glob("*.py"))
+TUTORIALS = sorted((ROOT / "tutorials").glob("[0-9]*.py"))
 MAY_IMPORT = {"eagle_min", "numpy", "torch", *sys.stdlib_module_names}
 
 every_tutorial = pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
