@@ -3,6 +3,7 @@
 from .fault import Fault
 
 TESTS = "tests/test_certify.py::"
+ACCEPTED, SAMPLES = "tests/test_accepted.py::", "tests/test_sample.py::"
 X = "eagle_min.exactness."
 
 FAULTS = (
@@ -59,7 +60,7 @@ FAULTS = (
         X + "bounds",
         "** num_children if num_children",
         "if num_children",
-        TESTS + "test_bounds_at_one_node_are_the_published_ones",
+        ACCEPTED + "test_bounds_at_one_node_are_the_published_ones",
         "beginner",
     ),
     Fault(
@@ -77,5 +78,53 @@ FAULTS = (
         "p = rest / mass",
         TESTS + "test_further_rules_are_exact_and_stay_below_the_bound",
         "beginner",
+    ),
+    Fault(
+        "a changed argument goes unnoticed",
+        X + "guarded",
+        "if not same(old, new):",
+        "if False:",
+        TESTS + "test_a_sampler_that_changes_its_arguments_is_refuted",
+        "beginner: p -= q in place, in the caller's array",
+    ),
+    Fault(
+        "the gambler has seen the text he stakes on",
+        X + "sample",
+        "stake = (self.seen[text] + cells * chance) / (self.total + cells)",
+        "stake = (self.seen[text] + 1 + cells * chance) / (self.total + 1 + cells)",
+        SAMPLES + "test_under_the_target_the_capital_is_worth_one_on_average",
+        "common: a test that is tuned on the data it judges",
+    ),
+    Fault(
+        "a forbidden text is only unlikely",
+        X + "sample",
+        "self.log_capital = math.inf",
+        "self.log_capital += 1",
+        SAMPLES + "test_a_forbidden_text_is_enough",
+        "beginner",
+    ),
+    Fault(
+        "the stated distance forgets what was counted",
+        X + "sample",
+        "min(1.0, total_variation(self.law(), self.wanted) + spread / 2)",
+        "min(1.0, spread / 2)",
+        SAMPLES + "test_the_stated_distance_shrinks_like_one_over_the_root_and_covers_what_was_counted",
+        "beginner",
+    ),
+    Fault(
+        "acceptance without replacement keeps the first child's share",
+        X + "accepted",
+        "second = q[None, :] / np.where(q < 1, 1 - q, 1)[:, None]",
+        "second = q[None, :] + 0 * q[:, None]",
+        ACCEPTED + "test_two_children_are_accepted_as_often_as_their_rule_accepts_them",
+        "SafeAILab/EAGLE #50: the raw q",
+    ),
+    Fault(
+        "acceptance of block verification uncut",
+        X + "accepted",
+        "np.minimum(q[:, None] * second_q, taken[:, None] * second_p)",
+        "np.minimum(q[:, None] * second_q, p[:, None] * second_p)",
+        ACCEPTED + "test_chains_are_accepted_as_their_rules_say",
+        "vllm-project/vllm-ascend #7807: the joint ratio without a cut on the way",
     ),
 )

@@ -5,6 +5,7 @@ from .fault import Fault
 MODULE = "eagle_min.train.head"
 LOSS = "tests/test_head_training.py::test_the_loss_compares_each_guess_with_the_next_feature_and_its_law"
 STEPS = "tests/test_head.py::test_a_training_time_step_equals_a_chain_drafted_from_each_row"
+BESIDE = "tests/test_target_training.py::"
 FROZEN = "tests/test_head.py::test_training_a_head_changes_the_head_and_nothing_of_the_target"
 
 FAULTS = (
@@ -158,6 +159,30 @@ FAULTS = (
         "done.step * train.batch_tokens",
         "train.tokens",
         "tests/test_train.py::test_the_commands_make_a_set_that_decodes",
+        "beginner",
+    ),
+    Fault(
+        "the head beside the target pairs a feature with its own token",
+        "eagle_min.train.target",
+        "target.embed(windows[:, 1:-1])",
+        "target.embed(windows[:, :-2])",
+        BESIDE + "test_the_joint_loss_adds_what_the_head_misses_of_the_targets_laws",
+        "EAGLE's central point",
+    ),
+    Fault(
+        "the target is drawn to what its head can guess",
+        "eagle_min.train.target",
+        "logits[:, 1:].detach()",
+        "logits[:, 1:]",
+        BESIDE + "test_the_laws_the_head_imitates_are_taken_as_given",
+        "beginner: a target made easy on purpose is another target",
+    ),
+    Fault(
+        "END keeps the row of another token",
+        "eagle_min.train.target",
+        "[*range(tokenizer.end_id), first.tokenizer.end_id]",
+        "[*range(tokenizer.end_id + 1)]",
+        BESIDE + "test_a_smaller_vocabulary_keeps_the_rows_of_its_tokens",
         "beginner",
     ),
 )
