@@ -31,7 +31,7 @@ LARGEST = 10**9  # a model of this package fits into memory
 class ModelConfig:
     """The shape of a Llama-like model; an EAGLE head is one layer of the same `width`."""
 
-    vocab_size: int = 1024
+    vocab_size: int = 512
     width: int = 128  # D, the residual stream
     num_layers: int = 16
     num_heads: int = 2  # H, each width / num_heads wide

@@ -17,7 +17,7 @@ import eagle_min.train.target
 from eagle_min.checkpoint import EAGLE_DRAFTERS, SHIPPED, save_model
 from eagle_min.config import ModelConfig
 from eagle_min.head import EagleHead
-from eagle_min.lab import bench, compare, measures, prefixes, readme, record, shapes, timing
+from eagle_min.lab import bank, bench, compare, measures, prefixes, readme, record, shapes, timing
 from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer, save_vocabulary
 from eagle_min.train.corpus import Corpus, load_held_out
@@ -283,3 +283,19 @@ def test_the_held_out_text_is_the_one_the_target_was_measured_on() -> None:
     if card["versions"] != record.versions():
         pytest.skip("other versions of Python or the packages than the target was trained with")
     assert load_held_out().fingerprint() == card["corpus_sha256"]
+
+
+def test_a_file_of_rows_can_have_a_second_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"code": "A1", "name": "a fault", "kind": "chain", "origin": "x", **dict.fromkeys(bank.PROPERTIES, True)}
+    row |= {"first token": False, "above bound": None, "total_variation": 0.25, "num_samples": None, "seconds": 0.5}
+    monkeypatch.setattr(readme, "BANK", tmp_path / "bank.json")
+    record.write_rows(readme.BANK, [{**row, **ORIGIN}])
+    page = tmp_path / "README.md"
+    names = ("bank", "bank.power")
+    page.write_text("".join(f"<!-- results:begin {name} -->\n<!-- results:end {name} -->\n" for name in names))
+    readme.run(options(readme, "--readme", page, "--results", tmp_path / "nowhere"))
+    lines = [line for line in page.read_text().splitlines() if line.startswith("| A1")]
+    assert lines == [
+        "| A1 | a fault | chain | - | yes | yes | yes | yes |  | yes | x |",
+        "| A1 | a fault | 0.25000 | never | 0.500 |",
+    ]

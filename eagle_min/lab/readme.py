@@ -6,8 +6,8 @@ A table stands between two markers, and whatever is there is replaced:
     <!-- results:end compare.code -->
 
 The first part of a name is a file of rows, `compare.json`, or `target`, the card of the shipped
-target; a second part, if any, keeps the rows of that domain or figure. A test asks `stale`
-whether README and JSON still agree.
+target, or `bank`, the rows about faulty samplers beside their tests; a second part, if any, keeps the
+rows of that domain or figure. A test asks `stale` whether README and JSON still agree.
 Read next: nothing; this is the last of the measuring.
 """
 
@@ -17,12 +17,19 @@ from pathlib import Path
 
 from ..checkpoint import SHIPPED, read_card, write_atomically
 from ..config import require
-from . import bench, compare, rules
+from . import bank, bench, compare, rules
 from .record import Row, markdown_table, read_rows
 
 RESULTS = SHIPPED / "results"
 CARD = SHIPPED / "tiny" / "target.json"
-COLUMNS_WITH = {"drafter": compare.COLUMNS, "rule": rules.COLUMNS, "": bench.COLUMNS}  # by a field of the rows
+BANK = SHIPPED.parent / "tests" / "bank.json"
+COLUMNS_WITH = {  # by a field that the rows have
+    "drafter": compare.COLUMNS,
+    "rule": rules.COLUMNS,
+    "code": bank.NOTICED,
+    "figure": bench.COLUMNS,
+}
+SECOND_TABLES = {"bank.power": bank.POWER}  # other columns of all the rows
 MARKER = re.compile(r"<!-- results:(begin|end) ([\w.-]+) -->")
 BLOCK = re.compile(r"(<!-- results:begin ([\w.-]+) -->\n)(.*?)(<!-- results:end \2 -->)", re.DOTALL)
 
@@ -45,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 def source_of(name: str, results: Path) -> Path:
     """The file that a marker's table comes from."""
     stem = name.partition(".")[0]
-    return CARD if stem == "target" else results / f"{stem}.json"
+    return {"target": CARD, "bank": BANK}.get(stem, results / f"{stem}.json")
 
 
 def update(readme_path: Path, *json_paths: Path) -> None:
@@ -93,12 +100,13 @@ def stored_rows(json_path: Path) -> list[Row]:
 def render(name: str, rows: list[Row]) -> str:
     """The table of a marker's name, and under it the command that measured it."""
     _, _, part = name.partition(".")
-    kept = [row for row in rows if not part or part in (row.get("figure"), row.get("domain"))]
+    whole = not part or name in SECOND_TABLES
+    kept = [row for row in rows if whole or part in (row.get("figure"), row.get("domain"))]
     require(bool(kept), f"rows for the table {name}", 0, "at least 1")
-    columns = next(columns for key, columns in COLUMNS_WITH.items() if not key or key in kept[0])
     try:
+        columns = SECOND_TABLES.get(name) or next(c for key, c in COLUMNS_WITH.items() if key in kept[0])
         return f"{markdown_table(columns, kept)}\n\n{origin(kept[0])}\n"
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, StopIteration) as error:
         raise ValueError(f"rows for the table {name} are not complete: {error!r}") from error
 
 

@@ -1,0 +1,43 @@
+"""Columns of the bank of faulty samplers: which property of a sampler notices which fault, and at what price.
+
+The rows are made by `python tests/bank.py`, where the properties are explained. Read next: `readme.py`.
+"""
+
+from collections.abc import Callable
+
+from .record import Column, Row, number
+
+PROPERTIES = (
+    "first token",
+    "marginals",
+    "one cycle",
+    "two cycles",
+    "support",
+    "above bound",
+    "residual on one token",
+)
+
+
+def yes(name: str) -> Callable[[Row], str]:
+    """Shows whether a property noticed the fault; an empty cell where it has nothing to say."""
+    return lambda row: {True: "yes", False: "-", None: ""}[row[name]]
+
+
+def samples(row: Row) -> str:
+    """A number of samples in three digits."""
+    return "never" if row["num_samples"] is None else f"{row['num_samples']:.3g}"
+
+
+NAMED: list[Column] = [("code", lambda row: row["code"]), ("fault", lambda row: row["name"])]
+NOTICED: list[Column] = [
+    *NAMED,
+    ("kind", lambda row: row["kind"]),
+    *((name, yes(name)) for name in PROPERTIES),
+    ("seen", lambda row: row["origin"]),
+]
+POWER: list[Column] = [
+    *NAMED,
+    ("total variation", number("total_variation", 5)),
+    ("samples for 5 sigma", samples),
+    ("seconds to enumerate", number("seconds", 3)),
+]
