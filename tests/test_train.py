@@ -30,7 +30,7 @@ CONFIG = TrainConfig(tokens=6 * BATCH, batch_tokens=BATCH, seq_len=8, warmup=2, 
 
 def streams() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
-    return {domain: rng.integers(0, 1024, 20_000).astype(np.uint16) for domain in DOMAINS}
+    return {domain: rng.integers(0, 512, 20_000).astype(np.uint16) for domain in DOMAINS}
 
 
 def new_run(folder: Path, config: TrainConfig = CONFIG, identity: dict | None = None) -> Run:
