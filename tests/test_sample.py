@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import samplers
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import samplers
 from eagle_min.__main__ import main
 from eagle_min.exactness import sample
 from eagle_min.exactness.report import report
