@@ -38,6 +38,7 @@ from mutants.fault import ROOT, Fault
 
 PRELOAD = ["torch", "numpy", "tiktoken", "pytest", "hypothesis.stateful", "hypothesis.extra", "concurrent.futures"]
 LIMIT = 60  # seconds of processor time for a fault, which needs about one; ten times as much for whole files
+MEMORY = 8 << 30  # bytes of address space of a child, most of them never touched: a fault must not take all there is
 PATIENCE = 30  # so many times as long by the clock, then something is wrong: a busy machine is no reason to kill
 BROKEN = (ImportError, SyntaxError, NameError)  # a fault that cannot even run shows nothing about a test
 
@@ -131,6 +132,7 @@ def _child(fault: Fault, seed: int | None, limit: int, output: str, sender) -> N
 
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))  # then the signal SIGXCPU ends the process
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     file = os.open(output, os.O_WRONLY | os.O_TRUNC)
     os.dup2(file, 1), os.dup2(file, 2)
     torch.set_num_threads(1)

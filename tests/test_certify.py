@@ -169,6 +169,26 @@ def test_a_sampler_that_raises_is_refuted():
     assert verdict.counterexample.broken == "raised ZeroDivisionError: division by zero"
 
 
+def test_what_only_rounding_can_reach_is_a_corner_and_no_refutation():
+    """p / q is 1 on paper and a little less in floats: the refusal, which never is, finds no law to draw from."""
+
+    def fragile(draft_tokens, draft_probs, target_probs):
+        if random.random() >= 1 - 1e-16:
+            raise ZeroDivisionError("no law left")
+        return samplers.chain_numpy(draft_tokens, draft_probs, target_probs)
+
+    verdict = certify(fragile, "chain", num_worlds=5)
+    assert verdict.status == "exact"
+    assert any("1e-16 the function raised ZeroDivisionError: no law left" in corner for corner in verdict.corners)
+
+    def broken(draft_tokens, draft_probs, target_probs):
+        if random.random() >= 1 - 1e-4:
+            raise ZeroDivisionError("no law left")
+        return samplers.chain_numpy(draft_tokens, draft_probs, target_probs)
+
+    assert certify(broken, "chain", num_worlds=5).status == "refuted"
+
+
 def test_a_sampler_that_does_not_return_is_refuted_in_one_world():
     def waits(draft_tokens, draft_probs, target_probs):
         while True:

@@ -1,6 +1,11 @@
 """The enumerator: known laws, and programs it must refuse."""
 
+import inspect
+import math
+from dataclasses import FrozenInstanceError
 from fractions import Fraction
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import rows
 
-from eagle_min.exactness.law import BranchLimit, EnumeratingDice, law, total_variation
+from eagle_min.exactness.law import BranchLimit, EnumeratingDice, HiddenState, Limits, branches, law, total_variation
 
 TENTHS = Fraction(1, 10)
 P, Q = np.array([5, 3, 2]) * TENTHS, np.array([2, 5, 3]) * TENTHS  # the base pair of the fault catalogue
@@ -25,6 +30,10 @@ def test_independent_draws_multiply(first, second):
     for a, b in both:
         assert both[a, b] == Fraction(first[a], sum(first)) * Fraction(second[b], sum(second)) > 0
     assert sum(both.values()) == 1
+
+
+def test_a_list_of_weights_is_as_good_as_an_array():
+    assert law(lambda dice: dice.categorical([2, 0, 3], ("a",))) == {0: Fraction(2, 5), 2: Fraction(3, 5)}
 
 
 def test_heads_in_three_tosses_are_binomial():
@@ -82,7 +91,8 @@ def test_fractions_stay_fractions_and_floats_stay_floats():
     assert all(type(value) is Fraction for value in exact.values())
     rounded = law(lambda dice: dice.categorical(P.astype(float), ("a",)))
     assert all(type(value) is float for value in rounded.values()) and sum(rounded.values()) == pytest.approx(1)
-    assert law(lambda dice: dice.accept(np.float64(0.25), ("a",))) == {True: 0.25, False: 0.75}
+    coin = law(lambda dice: dice.accept(np.float64(0.25), ("a",)))
+    assert coin == {True: 0.25, False: 0.75} and all(type(value) is float for value in coin.values())
 
 
 def test_a_name_asked_twice_in_one_run_is_refused():
@@ -119,6 +129,40 @@ def test_the_number_of_branches_is_bounded():
         law(eight, max_branches=7)
     with pytest.raises(ValueError, match="max_branches"):
         law(eight, max_branches=0)
+
+
+def test_limits_are_checked_and_stay_as_they_are():
+    limits = Limits(max_branches=1, max_seconds=0.5, call_seconds=0.5)
+    with pytest.raises(FrozenInstanceError):
+        limits.max_branches = 2
+    for name in ("max_seconds", "call_seconds"):
+        for bad in (0, -1.0, float("nan")):
+            with pytest.raises(ValueError, match=name):
+                Limits(**{name: bad})
+    assert Limits() == Limits(200_000, math.inf, 10.0)
+    assert inspect.signature(law).parameters["max_branches"].default == Limits().max_branches
+
+
+def test_the_seconds_of_all_branches_are_bounded(monkeypatch):
+    eight = lambda dice: tuple(dice.accept(Fraction(1, 2), ("a", n)) for n in range(3))  # noqa: E731
+    ticks = count(5)  # a second passes with every look at the clock
+    monkeypatch.setattr("eagle_min.exactness.law.time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    assert len(list(branches(eight, Limits(max_seconds=8)))) == 8
+    with pytest.raises(BranchLimit, match="8 sequences of answers took more than 7 seconds"):
+        list(branches(eight, Limits(max_seconds=7)))
+
+
+def test_runs_with_the_same_answers_must_have_the_same_outcome():
+    outcomes = count()
+    with pytest.raises(HiddenState, match="gave 0 and then 1"):
+        list(branches(lambda dice: next(outcomes), num_runs=2))
+
+
+def test_a_run_may_ask_a_thousand_questions_and_no_more():
+    asking = lambda number: lambda dice: sum(dice.accept(1, ("a", n)) for n in range(number))  # noqa: E731
+    assert law(asking(1000)) == {1000: 1}
+    with pytest.raises(BranchLimit, match="more than 1000 questions"):
+        law(asking(1001))
 
 
 def test_impossible_probabilities_and_weights_are_refused():

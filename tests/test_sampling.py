@@ -48,6 +48,7 @@ def test_float_logits_agree_with_the_oracle(logits, temperature, top_k, top_p):
 def test_temperature_zero_is_certain_of_the_first_maximum(logits, top_k, top_p):
     result = next_token_law(np.array(logits), SamplingConfig(0.0, top_k, top_p))
     assert result.tolist() == [float(token == logits.index(max(logits))) for token in range(len(logits))]
+    assert not np.signbit(result).any()  # zeros are no -0.0
 
 
 @given(rows(4), sampling_configs(4))
@@ -88,6 +89,21 @@ def test_at_least_one_token_stays(top_p):
     ]
 
 
+def test_a_float_share_of_fractions_is_the_very_number_and_not_rounded():
+    tenth = next_token_law(fractions([1] * 10), SamplingConfig(1.0, top_p=0.1))  # the float is a little above 1/10
+    assert tenth.tolist() == [Fraction(1, 2)] * 2 + [0] * 8
+
+
+def test_a_share_of_one_keeps_the_tokens_that_rounding_swallows():
+    result = next_token_law(np.array([0.0, -50.0, -60.0]), SamplingConfig(1.0, top_k=2, top_p=1.0))
+    assert result[1] > 0 == result[2]
+
+
+def test_lists_are_taken_as_rows_and_as_laws():
+    assert next_token_law([0.0, 0.0], SamplingConfig(1.0)).tolist() == [0.5, 0.5]
+    check_law([0.5, 0.5])
+
+
 def test_extreme_temperatures_and_logits_stay_finite():
     cold = next_token_law(np.array([1.0, 5.0, 5.0]), SamplingConfig(1e-310))
     assert cold.tolist() == [0.0, 0.5, 0.5]
@@ -124,15 +140,16 @@ def test_the_row_is_left_alone_and_float32_rows_give_float64_laws(logits, temper
         fractions([0, 0]),
         fractions([2, -1]),
         np.array([Fraction(1), math.nan], dtype=object),
+        np.array([Fraction(1), math.inf], dtype=object),
     ],
-    ids=["NaN", "+inf", "no mass", "empty", "matrix", "zero weights", "negative weight", "NaN weight"],
+    ids=["NaN", "+inf", "no mass", "empty", "matrix", "zero weights", "negative weight", "NaN weight", "inf weight"],
 )
 def test_rows_that_are_no_logits_or_weights_are_refused(row, sampling):
     with pytest.raises(ValueError, match="must be"):
         next_token_law(row, sampling)
 
 
-@pytest.mark.parametrize("temperature", [0.7, 1.5, 2.0])
+@pytest.mark.parametrize("temperature", [0.7, 1.5, 2.0, 1e10])
 def test_temperatures_without_an_exact_power_are_refused_for_fractions(temperature):
     with pytest.raises(ValueError, match="temperature"):
         next_token_law(fractions([1, 2]), SamplingConfig(temperature))

@@ -1,6 +1,7 @@
 """Tree structure: everything follows from the parents."""
 
 import math
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -111,6 +112,20 @@ def test_what_is_no_draft_tree_is_refused_in_one_line(case):
 
 def test_sampled_children_of_positive_draft_probability_are_accepted():
     DraftTree((2, 1, 0, 0), (-1, 0, 0, 1), (0.0, -1.0, -1.0, -1.0), {0: HALF, 1: HALF}).check_invariants()
+
+
+def test_each_node_is_checked_against_its_own_law():
+    laws = {0: np.array([0.0, 1.0, 0.0]), 1: np.array([1.0, 0.0, 0.0])}
+    DraftTree((2, 1, 0), (-1, 0, 1), (0.0, -1.0, -2.0), laws).check_invariants()
+    with pytest.raises(ValueError, match="token below node 0"):
+        DraftTree((2, 0, 0), (-1, 0, 1), (0.0, -1.0, -2.0), laws).check_invariants()
+
+
+def test_a_tree_is_a_value_whose_laws_take_no_part_in_comparisons():
+    tree, other = (DraftTree((1, 0), (-1, 0), (0.0, -1.0), {0: law}) for law in (HALF, np.array([1.0, 0.0, 0.0])))
+    assert tree == other and hash(tree) == hash(other)
+    with pytest.raises(FrozenInstanceError):
+        tree.tokens = (1, 1)
 
 
 @given(trees(vocab_size=4, max_nodes=10), st.data())

@@ -10,13 +10,14 @@ a guess. Read next: `rules.py`.
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ..config import require
 from .bounds import most_accepted
-from .contracts import Law, Sampler, two_cycles
+from .contracts import TOLERANCE, Law, Sampler, two_cycles
 from .guarded import BrokenContract, OutOfTime
 from .known import name_of
 from .law import BranchLimit, HiddenState, Limits, Number, total_variation
@@ -27,7 +28,6 @@ from .whole import Decoding, decodings, got_texts, wanted_texts
 from .worlds import World, chains, hard_cases, trees
 
 LIMITS = Limits(max_branches=20_000, max_seconds=60.0)  # of the law of one cycle
-TOLERANCE = 1e-6  # total variation that roundings of float32 stay below
 
 SEARCH = settings(
     database=None,
@@ -84,6 +84,11 @@ class Refuted(Exception):
     """Raised towards Hypothesis, which then looks for a smaller world."""
 
 
+def refuted() -> NoReturn:
+    """From one place and with no other error behind it: Hypothesis tells failures apart by where they arise."""
+    raise Refuted
+
+
 def certify(
     function: Callable,
     kind: str,
@@ -122,9 +127,9 @@ def try_world(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> No
     """Judge one world, unless no more can be learned; `Refuted` when the sampler is wrong there."""
     if verdict.status == "undecided":
         return  # nothing that could come would decide it
+    if verdict.hangs == world:
+        refuted()
     if verdict.hangs is not None:
-        if world == verdict.hangs:
-            raise Refuted
         return  # looking for a smaller world would take as long again, each time
     try:
         with watched():
@@ -141,19 +146,27 @@ def both_laws(sampler: Sampler, world: World | Decoding) -> tuple[Law, Law]:
     return two_cycles(sampler, world)
 
 
-def judge(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
-    """Compare the two laws in one world; `Refuted` when they differ, with the world in the verdict."""
+def laws_or_breach(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> tuple[Law, Law] | None:
+    """Got and wanted; None, with the world in the verdict, when the function broke its contract."""
     try:
-        got, wanted = both_laws(sampler, world)
+        return both_laws(sampler, world)
     except BrokenContract as error:
         verdict.counterexample = Counterexample(world, {}, {}, str(error))
         verdict.hangs = world if isinstance(error.__cause__, OutOfTime) else None
-        raise Refuted from error
+        return None
+
+
+def judge(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
+    """Compare the two laws in one world; `Refuted` when they differ, with the world in the verdict."""
+    laws = laws_or_breach(sampler, world, verdict)
+    if laws is None:
+        refuted()
+    got, wanted = laws
     distance = total_variation(got, wanted)
     if distance > (0 if sampler.exact else TOLERANCE):
         name = None if isinstance(world, Decoding) else name_of(sampler.kind, world, got, sampler)
         verdict.counterexample = Counterexample(world, got, wanted, known=name)
-        raise Refuted
+        refuted()
     verdict.num_worlds += 1
     verdict.largest_distance = max(verdict.largest_distance, distance)
     verdict.hard.update(hard_cases(world.world if isinstance(world, Decoding) else world))
@@ -167,19 +180,19 @@ def judge(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
 def judge_support(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
     """On the lattice: no text that the target gives probability 0, and where the draft is the target no
     refusal. `Refuted` otherwise."""
-    try:
-        got, wanted = both_laws(sampler, world)
-        impossible = {text: chance for text, chance in got.items() if not wanted.get(text)}
-        if impossible:
-            verdict.counterexample = Counterexample(world, impossible, {})
-            raise Refuted
-        if sampler.kind == "chain":
-            equal = replace(world, draft=world.target)
-            if any(len(text) <= world.num_drafted for text in sampler.cycle_law(equal, ())):
-                raise BrokenContract("refused a draft whose p / q is 1")
-    except BrokenContract as error:
-        verdict.counterexample = Counterexample(world, {}, {}, str(error))
-        raise Refuted from error
+    laws = laws_or_breach(sampler, world, verdict)
+    if laws is None:
+        refuted()
+    got, wanted = laws
+    impossible = {text: chance for text, chance in got.items() if not wanted.get(text)}
+    if impossible:
+        verdict.counterexample = Counterexample(world, impossible, {})
+        refuted()
+    if sampler.kind == "chain":
+        equal = replace(world, draft=world.target)
+        if any(len(text) <= world.num_drafted for text in sampler.cycle_law(equal, ())):
+            verdict.counterexample = Counterexample(world, {}, {}, "refused a draft whose p / q is 1")
+            refuted()
     verdict.num_worlds += 1
 
 

@@ -15,6 +15,7 @@ Read next: `whole.py`.
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -22,12 +23,20 @@ from typing import Any
 import numpy as np
 
 from ..dice import Dice
-from .guarded import BrokenContract, guarded
+from .guarded import BrokenContract, OutOfTime, guarded
 from .law import Limits, Number, branches
-from .sources import drawing_from
+from .sources import CURRENT, drawing_from
 from .worlds import Row, Table, Text, World, joint, likely, paths
 
 Law = dict[Text, Number]
+TOLERANCE = 1e-6  # total variation that roundings of float32 stay below
+
+
+@dataclass(frozen=True)
+class Breach:
+    """What a run comes to that broke the contract; all are alike."""
+
+    error: BrokenContract = field(compare=False)
 
 
 class Sampler:
@@ -62,11 +71,28 @@ class Sampler:
         return self.law_of(lambda dice: PLAYS[self.kind](self, world, text, dice))
 
     def law_of(self, play: Callable[[Dice], Text]) -> Law:
-        """The law of what `play` returns; each sequence of answers is run twice."""
+        """The law of what `play` returns; each sequence of answers is run twice. `BrokenContract` as soon as
+        breaches weigh more than TOLERANCE; with floats, lighter ones are numerical corners."""
+
+        def outcome(dice: Dice) -> Text | Breach:
+            try:
+                return play(dice)
+            except BrokenContract as error:
+                if isinstance(error.__cause__, OutOfTime):
+                    raise  # a second run would hang as well
+                return Breach(error)
+
         found: Law = {}
-        for outcome, chance in branches(play, self.limits, num_runs=2):
-            found[outcome] = found.get(outcome, 0) + chance
+        broken: Number = 0
+        for result, chance in branches(outcome, self.limits, num_runs=2):
             self.num_branches += 1
+            if not isinstance(result, Breach):
+                found[result] = found.get(result, 0) + chance
+                continue
+            broken += chance
+            if self.exact or broken > TOLERANCE:
+                raise result.error
+            CURRENT.corners.append(f"with a probability of {float(chance):.0e} the function {result.error}")
         return found
 
 

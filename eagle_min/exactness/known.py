@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dice import Dice
-from .contracts import Law, Sampler, two_cycles
+from .contracts import TOLERANCE, Law, Sampler, two_cycles
 from .guarded import BrokenContract
 from .law import total_variation
 from .worlds import World
-
-CLOSE = 1e-6
 
 
 class Known(NamedTuple):
@@ -141,6 +139,6 @@ def name_of(kind: str, world: World, got: Law, sampler: Sampler) -> str | None:
             law, _ = two_cycles(other, world)
         except BrokenContract:
             continue
-        if total_variation(law, got) <= CLOSE:
+        if total_variation(law, got) <= TOLERANCE:
             return f"{known.name} ({known.seen})"
     return None

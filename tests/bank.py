@@ -1,0 +1,103 @@
+"""The bank of faulty samplers: which property of a sampler notices which fault, and how many samples that takes.
+
+    python tests/bank.py              two tables: faults x properties, and the power of a statistical test
+    python tests/bank.py --markdown   the same for a README
+    python tests/bank.py --json FILE  a row for each fault as well, with what it takes to get it again
+    python tests/bank.py A2 C11       only the faults with these codes
+
+Everything is found by enumeration (`properties.py`), nothing is written down here. The properties:
+
+    first token            the law of the first token, on the fault's own pair of laws, the same behind every text
+    marginals              the law of the token at each place of a cycle, there
+    one cycle              the joint law of the tokens of a cycle, there
+    two cycles             the joint law over two cycles, where laws depend on the text: `properties.CONTEXTS`
+    support                a text comes out that the target never gives, on coins of 2 bits too
+    above bound            more drafts are accepted than any exact rule accepts; empty where no bound is known
+    residual on one token  one cycle again, on the pair whose residual (p - q)+ has one token
+
+Where a property is silent, a test of it passes with the fault in place: the fault needs another pair, other
+texts or another number of tokens than the property looks at.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from math import isfinite
+from pathlib import Path
+from shlex import join
+
+import conftest  # noqa: F401 which puts the package on the path
+from mutants import samplers_accept, samplers_batch, samplers_coins, samplers_loop, samplers_step, samplers_tree
+from mutants.faulty import Faulty
+from properties import lattice, laws_over, noticed_by, num_samples
+
+from eagle_min.config import require
+from eagle_min.exactness.law import total_variation
+from eagle_min.lab.bank import NOTICED, POWER
+from eagle_min.lab.record import Row, check_writable, commit, machine, markdown_table, text_table, write_rows
+from eagle_min.train.batches import versions
+
+FAMILIES = (samplers_accept, samplers_coins, samplers_batch, samplers_tree, samplers_step, samplers_loop)
+FAULTS: tuple[Faulty, ...] = tuple(row for family in FAMILIES for row in family.FAULTS)
+CONTROLS: tuple[Faulty, ...] = tuple(row for family in FAMILIES for row in getattr(family, "CONTROLS", ()))
+
+
+def power(row: Faulty) -> Row:
+    """The first cycle in the fault's own world: how far off its law is, and what it takes to see that."""
+    start = time.perf_counter()
+    with lattice(row.bits):
+        got, wanted = laws_over(row, row.world, 1)
+    seconds, needed = time.perf_counter() - start, num_samples(got, wanted)
+    return {
+        "total_variation": float(total_variation(got, wanted)),
+        "num_samples": needed if isfinite(needed) else None,
+        "seconds": seconds,
+    }
+
+
+def measured(row: Faulty) -> Row:
+    """All that is stored about a fault."""
+    about = {"code": row.code, "name": row.name, "kind": row.kind, "origin": row.origin, "law_from": row.source}
+    return {**about, **noticed_by(row), **power(row)}
+
+
+def provenance(arguments: Sequence[str]) -> Row:
+    """Where rows come from: the part of `lab/record.py` that holds without a model."""
+    return {
+        "command": join(["python", "tests/bank.py", *arguments]),
+        "commit": commit(),
+        "machine": machine(),
+        "versions": versions(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Which property notices which fault, and at what price.")
+    parser.add_argument("codes", nargs="*", help="only these faults")
+    parser.add_argument("--markdown", action="store_true", help="tables for a README")
+    parser.add_argument("--json", type=Path, help="store the rows in this file")
+    args = parser.parse_args(arguments)
+    known = dict.fromkeys(row.code for row in FAULTS)
+    try:
+        for code in args.codes:
+            require(code in known, "code", code, f"one of {', '.join(known)}")
+        check_writable(args.json)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    origin, rows = provenance(arguments), []
+    for row in FAULTS:
+        if not args.codes or row.code in args.codes:
+            print(f"enumerating: {row.code} {row.name}", file=sys.stderr)
+            rows.append({**measured(row), **origin})
+    write_rows(args.json, rows)
+    table = markdown_table if args.markdown else text_table
+    print(table(NOTICED, rows), table(POWER, rows), sep="\n\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
