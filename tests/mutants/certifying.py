@@ -49,7 +49,7 @@ FAULTS = (
     ),
     Fault(
         "every law is close enough",
-        X + "certify",
+        X + "contracts",
         "TOLERANCE = 1e-6",
         "TOLERANCE = 1.0",
         TESTS + "test_wrong_samplers_are_refuted_by_a_small_world",
