@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eagle_min.grow import ratio
+
 ROOT = Path(__file__).resolve().parent.parent
 LESSON, PAGE = ROOT / "tutorials" / "myths.py", ROOT / "tutorials" / "myths.md"
 ENTRY = re.compile(
@@ -20,13 +22,16 @@ ENTRY = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 
+PARTS = [ROOT / "tutorials" / f"myths_{part}.py" for part in ("tables", "biased", "exact", "proved", "eagle2")]
+
 spec = importlib.util.spec_from_file_location("myths", LESSON)
 myths = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(myths)
+myths_proved = sys.modules["myths_proved"]
 
 TEXT = PAGE.read_text(encoding="utf-8")
 ENTRIES = {entry["name"]: entry for entry in ENTRY.finditer(TEXT)}
-TREE = ast.parse(LESSON.read_text(encoding="utf-8"))
+TREES = [ast.parse(path.read_text(encoding="utf-8")) for path in (LESSON, *PARTS)]
 
 
 def test_the_page_and_the_lesson_have_the_same_myths_in_the_same_order():
@@ -58,7 +63,7 @@ def test_each_entry_is_short(name):
 
 def decorated() -> list[ast.FunctionDef]:
     """The functions that settle a myth."""
-    functions = [node for node in TREE.body if isinstance(node, ast.FunctionDef)]
+    functions = [node for tree in TREES for node in tree.body if isinstance(node, ast.FunctionDef)]
     return [node for node in functions if [ast.unparse(mark) for mark in node.decorator_list] == ["myth"]]
 
 
@@ -78,7 +83,7 @@ FAULTS = {  # a myth, and what is put in place of a thing that it uses
     "one-hot-rule": {"rejection_walk": accept_all},
     "sorted-children": {"match_walk": lambda tree, law_at, dice, position: ([0, 1], 0)},
     "grandparent": {"ancestor_mask": lambda parents: np.eye(len(parents), dtype=bool)},
-    "ratio-rule": {"confidence": myths.ratio},
+    "ratio-rule": {"confidence": ratio},
     "many-samples": {"mean_error": lambda wanted, num_samples: 1 / num_samples},
     "high-acceptance": {"accepted_at_node": lambda *laws, **how: Fraction(1)},
 }
@@ -87,7 +92,9 @@ FAULTS = {  # a myth, and what is put in place of a thing that it uses
 @pytest.mark.parametrize("name", FAULTS)
 def test_an_assertion_fails_when_what_it_asserts_is_false(name, monkeypatch):
     for thing, fault in FAULTS[name].items():
-        monkeypatch.setattr(myths, thing, fault)
+        monkeypatch.setattr(sys.modules[myths.MYTHS[name].__module__], thing, fault)
+        if hasattr(sys.modules["myths_tables"], thing):  # what is shared must know it too
+            monkeypatch.setattr(sys.modules["myths_tables"], thing, fault)
     with pytest.raises(AssertionError):
         myths.main([name])
 
@@ -99,7 +106,7 @@ def test_the_error_of_a_histogram_is_the_mean_over_all_samples():
         mean = Fraction(0)
         for p in law:
             mean += sum(comb(n, k) * p**k * (1 - p) ** (n - k) * abs(Fraction(k, n) - p) for k in range(n + 1)) / 2
-        assert myths.mean_error(np.array(law, dtype=object), n) == pytest.approx(float(mean), rel=1e-12)
+        assert myths_proved.mean_error(np.array(law, dtype=object), n) == pytest.approx(float(mean), rel=1e-12)
 
 
 def test_an_unknown_name_is_one_line(capsys):
@@ -110,23 +117,30 @@ def test_an_unknown_name_is_one_line(capsys):
 
 def test_the_figures_come_from_tables_alone():
     """No module that holds a network or loads one is imported."""
-    imported = {node.module for node in ast.walk(TREE) if isinstance(node, ast.ImportFrom)}
+    nodes = [node for tree in TREES for node in ast.walk(tree)]
+    imported = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
     known = {"config", "dice", "exactness", "grow", "sampling", "tree", "verify"}
     assert {module.split(".")[1] for module in imported if module.startswith("eagle_min.")} <= known
-    assert not [node for node in ast.walk(TREE) if isinstance(node, ast.Import) and "eagle_min" in ast.unparse(node)]
+    assert not [node for node in nodes if isinstance(node, ast.Import) and "eagle_min" in ast.unparse(node)]
 
 
-def test_the_lesson_has_the_form_of_a_tutorial():
-    parts = re.split(r"^# %%(.*)\n", LESSON.read_text(encoding="utf-8"), flags=re.MULTILINE)
+@pytest.mark.parametrize("path", [LESSON, *PARTS], ids=lambda path: path.stem)
+def test_each_file_has_the_form_of_a_tutorial_and_is_one_sitting(path):
+    parts = re.split(r"^# %%(.*)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     kinds, bodies = parts[1::2], parts[2::2]
-    assert parts[0] == "" and set(kinds) == {"", " [markdown]"} and kinds[0] == kinds[-1] == " [markdown]"
+    assert parts[0] == "" and set(kinds) == {"", " [markdown]"} and kinds[0] == " [markdown]"
+    assert bodies[0].startswith("# # ") and sum(body.count("\n") + 1 for body in bodies) <= 250
     for kind, body in zip(kinds, bodies):
         if kind:
             assert all(line.startswith("#") for line in body.splitlines() if line)
         ast.parse(body)
-    assert bodies[-1].startswith("# ## Break it\n") and re.findall(r"^# (\d\.)", bodies[-1], re.M) == ["1.", "2."]
-    functions = [node for node in ast.walk(TREE) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in ast.walk(ast.parse("".join(bodies))) if isinstance(node, ast.FunctionDef)]
     assert all(node.end_lineno - node.lineno < 40 for node in functions)
+
+
+def test_the_lesson_ends_with_two_exercises():
+    last = LESSON.read_text(encoding="utf-8").split("# %% [markdown]\n")[-1]
+    assert last.startswith("# ## Break it\n") and re.findall(r"^# (\d\.)", last, re.M) == ["1.", "2."]
 
 
 @pytest.mark.ci

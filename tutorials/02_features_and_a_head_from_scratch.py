@@ -44,6 +44,7 @@ LENGTH, NUM_TRAIN, NUM_UPDATES, DEPTH = 128, 160, 240, 5
 # The token is one ahead of the feature. That is the whole shift, and implementations that lose it still run: they
 # only accept less. Here are the rows of a short text.
 
+
 # %%
 def show(token: int) -> str:
     """The text of one token, quoted."""
@@ -91,6 +92,7 @@ print(f"\nfeatures of {train_ids.numel()} tokens in {time.monotonic() - start:.1
 # token of the same position, the feature alone, the token alone. The head's first layer `fuse` reads the pair
 # (embedding, feature), so we ablate there and nowhere else: all four heads have the same weights to start with, the
 # same number of them, the same data in the same order.
+
 
 # %%
 class Fuse(nn.Linear):

@@ -267,8 +267,10 @@ assert orphans, "ties the other way leave orphans"
 for num_nodes in range(2, len(candidates) + 1):  # connected, and each larger tree contains the smaller one
     kept = rerank(candidates, num_nodes)
     kept.check_invariants()
-    paths = [{tuple(t.tokens[n] for n in path_to(t.parents, node)) for node in range(len(t))}
-             for t in (rerank(candidates, num_nodes - 1), kept)]
+    paths = [
+        {tuple(t.tokens[n] for n in path_to(t.parents, node)) for node in range(len(t))}
+        for t in (rerank(candidates, num_nodes - 1), kept)
+    ]
     assert paths[0] < paths[1]
 assert math.isclose(best, reranked), "no connected choice is better"
 assert by_ratio != dynamic and expected_accepted(by_ratio) < expected_accepted(dynamic)

@@ -190,6 +190,7 @@ for fault in ("none", "not zeroed", "p / q", "typical acceptance"):
 # EAGLE-1 above temperature 0 *draws* its children from the draft's law, and so do most schemes with a separate
 # draft model. Then the child itself is random, and min(1, p/q) with the residual (p - q)+ is exact. Same laws as above:
 
+
 # %%
 def sampled_child(dice) -> int:
     """The first token, when one child is drawn from q and verified by recursive rejection."""
