@@ -7,5 +7,6 @@ bias of any size shows. Start there. `certify` judges anyone's sampler with it.
 
 from .certify import assert_lossless, certify
 from .law import BranchLimit, EnumeratingDice, total_variation
+from .sample import certify_by_samples
 
-__all__ = ["BranchLimit", "EnumeratingDice", "assert_lossless", "certify", "total_variation"]
+__all__ = ["BranchLimit", "EnumeratingDice", "assert_lossless", "certify", "certify_by_samples", "total_variation"]

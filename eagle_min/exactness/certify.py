@@ -133,10 +133,15 @@ def try_world(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> No
         return  # looking for a smaller world would take as long again, each time
     try:
         with watched():
-            (judge if verdict.bits is None else judge_support)(sampler, world, verdict)
+            return (judge if verdict.bits is None else judge_support)(sampler, world, verdict)
+    except BrokenContract as error:
+        verdict.counterexample = Counterexample(world, {}, {}, str(error))
+        verdict.hangs = world if isinstance(error.__cause__, OutOfTime) else None
     except (Undecided, BranchLimit, HiddenState) as error:
         if verdict.counterexample is None:  # else it was looking for a smaller one: this is none
             verdict.status, verdict.reason = "undecided", str(error)
+        return
+    refuted()
 
 
 def both_laws(sampler: Sampler, world: World | Decoding) -> tuple[Law, Law]:
@@ -146,22 +151,9 @@ def both_laws(sampler: Sampler, world: World | Decoding) -> tuple[Law, Law]:
     return two_cycles(sampler, world)
 
 
-def laws_or_breach(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> tuple[Law, Law] | None:
-    """Got and wanted; None, with the world in the verdict, when the function broke its contract."""
-    try:
-        return both_laws(sampler, world)
-    except BrokenContract as error:
-        verdict.counterexample = Counterexample(world, {}, {}, str(error))
-        verdict.hangs = world if isinstance(error.__cause__, OutOfTime) else None
-        return None
-
-
 def judge(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
     """Compare the two laws in one world; `Refuted` when they differ, with the world in the verdict."""
-    laws = laws_or_breach(sampler, world, verdict)
-    if laws is None:
-        refuted()
-    got, wanted = laws
+    got, wanted = both_laws(sampler, world)
     distance = total_variation(got, wanted)
     if distance > (0 if sampler.exact else TOLERANCE):
         name = None if isinstance(world, Decoding) else name_of(sampler.kind, world, got, sampler)
@@ -180,10 +172,7 @@ def judge(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
 def judge_support(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
     """On the lattice: no text that the target gives probability 0, and where the draft is the target no
     refusal. `Refuted` otherwise."""
-    laws = laws_or_breach(sampler, world, verdict)
-    if laws is None:
-        refuted()
-    got, wanted = laws
+    got, wanted = both_laws(sampler, world)
     impossible = {text: chance for text, chance in got.items() if not wanted.get(text)}
     if impossible:
         verdict.counterexample = Counterexample(world, impossible, {})
@@ -191,8 +180,7 @@ def judge_support(sampler: Sampler, world: World | Decoding, verdict: Verdict) -
     if sampler.kind == "chain":
         equal = replace(world, draft=world.target)
         if any(len(text) <= world.num_drafted for text in sampler.cycle_law(equal, ())):
-            verdict.counterexample = Counterexample(world, {}, {}, "refused a draft whose p / q is 1")
-            refuted()
+            raise BrokenContract("refused a draft whose p / q is 1")
     verdict.num_worlds += 1
 
 

@@ -50,8 +50,7 @@ def run(args: argparse.Namespace) -> int:
     except Undecided as error:
         print(f"undecided: {error}")
         return EXIT_STATUS["undecided"]
-    worlds = 40 if args.worlds is None else args.worlds
-    verdict = certify(function, args.kind, exact=args.exact, bits=args.bits, num_worlds=worlds, limits=limits)
+    verdict = certify(function, args.kind, exact=args.exact, bits=args.bits, limits=limits, **num_worlds(args))
     print(report(verdict))
     return EXIT_STATUS[verdict.status]
 
@@ -59,10 +58,14 @@ def run(args: argparse.Namespace) -> int:
 def sample(args: argparse.Namespace) -> int:
     """The test by samples. All generators start from one state, so that the same command says the same."""
     random.seed(0), np.random.seed(0), torch.manual_seed(0)
-    worlds = 10 if args.worlds is None else args.worlds
-    verdict = certify_by_samples(load_function(args.function), args.kind, args.sample, num_worlds=worlds)
+    verdict = certify_by_samples(load_function(args.function), args.kind, args.sample, **num_worlds(args))
     print(report(verdict))
     return EXIT_STATUS[verdict.status]
+
+
+def num_worlds(args: argparse.Namespace) -> dict[str, int]:
+    """Only what was given: each way of judging has a default of its own."""
+    return {} if args.worlds is None else {"num_worlds": args.worlds}
 
 
 def load_function(name: str) -> Callable:

@@ -142,13 +142,14 @@ def certify_by_samples(
     sampler, dice = UnwatchedSampler(function, kind, exact=False, limits=Limits()), DrawnDice(seed)
     verdict = Verdict(kind, exact=False, num_samples=num_samples)
     worlds, furthest = drawn_worlds(WORLDS[kind], num_worlds), 0.0
+    enough = math.log(len(worlds) / FALSE_ALARM)
     for world in worlds:
         try:
-            evidence = gather(sampler, world, dice, num_samples, math.log(len(worlds) / FALSE_ALARM))
+            evidence = gather(sampler, world, dice, num_samples, enough)
         except BrokenContract as error:
             verdict.status, verdict.counterexample = "refuted", Counterexample(world, {}, {}, str(error))
             return verdict
-        if evidence.log_capital >= math.log(len(worlds) / FALSE_ALARM):
+        if evidence.log_capital >= enough:
             verdict.status, verdict.num_samples = "refuted", evidence.total
             verdict.counterexample = Counterexample(world, evidence.law(), evidence.wanted)
             return verdict

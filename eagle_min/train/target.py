@@ -38,21 +38,27 @@ def new_target(config: ModelConfig, seed: int) -> GPT:
 def next_token_loss(target: GPT, windows: Tensor) -> Tensor:
     """Mean cross-entropy in nats of (rows, T + 1) windows."""
     _, logits = target(windows[:, :-1], torch.arange(windows.shape[1] - 1))
+    return missed(logits, windows)
+
+
+def missed(logits: Tensor, windows: Tensor) -> Tensor:
+    """Mean cross-entropy of logits (rows, T, V) with the tokens that follow."""
     return F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
 
 
-def joint_loss(target: GPT, head: EagleHead, weight: float, loudness: float, windows: Tensor) -> Tensor:
+def joint_loss(target: GPT, head: EagleHead, weight: float, factor: float, windows: Tensor) -> Tensor:
     """Next-token loss plus `weight` times the draft's: its cross-entropy with the target's own laws.
 
     Row t of the draft is (feature t, embedding of token t + 1). Its gradient goes on into the features,
     so that they come to hold what the head needs; the laws that it imitates are taken as given.
+    Embeddings reach the head multiplied by `factor`.
     """
     features, logits = target(windows[:, :-1], torch.arange(windows.shape[1] - 1))
-    embedded = loudness * target.embed(windows[:, 1:-1])
+    embedded = factor * target.embed(windows[:, 1:-1])
     [guesses] = unroll(head, features[:, :-1], embedded, num_steps=1)
     wanted = logits[:, 1:].detach().softmax(dim=-1)
     draft_loss = F.cross_entropy(target.lm_head(guesses).flatten(0, 1), wanted.flatten(0, 1))
-    return F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten()) + weight * draft_loss
+    return missed(logits, windows) + weight * draft_loss
 
 
 def weights_for(config: ModelConfig, tokenizer: Tokenizer, first: ModelSet) -> dict[str, Tensor]:

@@ -84,7 +84,7 @@ FAULTS = (
         X + "guarded",
         "if not same(old, new):",
         "if False:",
-        TESTS + "test_a_sampler_that_changes_its_arguments_is_refuted",
+        "tests/test_guarded.py::test_a_sampler_that_changes_its_arguments_is_refuted",
         "beginner: p -= q in place, in the caller's array",
     ),
     Fault(
