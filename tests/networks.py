@@ -36,12 +36,14 @@ def randomize(model: nn.Module, seed: int) -> nn.Module:
 
 
 @functools.cache
+@torch.inference_mode(False)  # whoever asks first: what is made may be trained
 def random_target(seed: int = 0, config: ModelConfig = CONFIG) -> GPT:
     """A random target in float64."""
     return randomize(GPT(config), seed)
 
 
 @functools.cache
+@torch.inference_mode(False)  # whoever asks first: what is made may be trained
 def random_head(seed: int = 0, config: ModelConfig = CONFIG) -> EagleHead:
     """A random head in float64: a useless one."""
     return randomize(EagleHead(config), 1000 + seed)

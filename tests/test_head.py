@@ -30,6 +30,7 @@ from strategies import fewer
 
 import eagle_min.train.head
 from eagle_min import stream
+from eagle_min.checkpoint import save_model
 from eagle_min.config import SamplingConfig
 from eagle_min.dice import SeededDice
 from eagle_min.head import EagleHead, Expansion
@@ -227,15 +228,17 @@ def snapshot(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in module.state_dict().items()}
 
 
-def trained(target: torch.nn.Module, recipe: str, folder: Path, monkeypatch, **rates: float) -> EagleHead:
+def trained(
+    target: torch.nn.Module, recipe: str, folder: Path, monkeypatch, first: str | None = None, **rates: float
+) -> EagleHead:
     """A head after three updates on random text."""
     rng = np.random.default_rng(0)
     streams = {name: rng.integers(0, CONFIG.vocab_size, 3000).astype(np.uint16) for name in ("code", "prose", "sums")}
     monkeypatch.setattr(eagle_min.train.head, "training_streams", lambda *_: streams)
     config = TrainConfig(tokens=3 * 512, batch_tokens=512, seq_len=16, **rates)
     tokenizer = Tokenizer([bytes([byte]) for byte in range(256)])
-    models = SimpleNamespace(target=target, tokenizer=tokenizer, target_sha256="0" * 64)
-    return train_head(models, RECIPES[recipe], config, folder)[0]
+    models = SimpleNamespace(target=target, tokenizer=tokenizer, target_sha256="0" * 64, folder=folder)
+    return train_head(models, RECIPES[recipe], config, folder, first)[0]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -258,6 +261,16 @@ def test_training_that_takes_no_step_gives_the_head_it_began_with(tmp_path, monk
     head = trained(target, "paper", tmp_path, monkeypatch, matrix_lr=0.0, other_lr=0.0)
     first = snapshot(new_head(target, seed=0))
     assert all(torch.allclose(value, first[name], rtol=1e-6) for name, value in head.state_dict().items())
+
+
+def test_training_goes_on_from_the_weights_of_another_head(tmp_path, monkeypatch):
+    """With rates of zero the head that comes out is the one it started from."""
+    target, head = new_target(CONFIG, seed=1), new_head(new_target(CONFIG, seed=1), seed=5)
+    sha = save_model(target, tmp_path, "target", {"kind": "target"})
+    save_model(head, tmp_path, "first", {"kind": "head", "target_sha256": sha})
+    still = trained(target, "paper", tmp_path, monkeypatch, "first", matrix_lr=0.0, other_lr=0.0).state_dict()
+    stored = {name: value.bfloat16().float() for name, value in head.state_dict().items()}
+    assert all(torch.allclose(still[name], value, rtol=1e-6) for name, value in stored.items())
 
 
 @given(seeds, st.floats(0.1, 50), st.sampled_from(sorted(RECIPES)))

@@ -19,7 +19,7 @@ import eagle_min.train.target
 from eagle_min.checkpoint import ModelSet
 from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer
-from eagle_min.train.target import joint_loss, train_target, weights_for
+from eagle_min.train.target import joint_loss, new_target, train_target, weights_for
 
 tokens = st.integers(0, CONFIG.vocab_size - 1)
 windows = st.lists(st.lists(tokens, min_size=6, max_size=6), min_size=1, max_size=2)
@@ -91,9 +91,19 @@ def test_a_smaller_vocabulary_keeps_the_rows_of_its_tokens(ids):
     torch.testing.assert_close(got, wanted[..., [*range(259), 264]])
 
 
+@given(st.integers(2, 7), st.lists(st.integers(0, 259), min_size=1, max_size=8))
+def test_a_deeper_target_begins_as_the_function_it_grew_from(num_layers, ids):
+    first, config = big_set(extra=0), replace(SMALL, num_layers=num_layers)
+    deeper = new_target(config, seed=1)
+    deeper.load_state_dict(deeper.state_dict() | weights_for(config, tokenizer_of(260), first))
+    text, places = torch.tensor([ids]), torch.arange(len(ids))
+    with torch.inference_mode():
+        torch.testing.assert_close(deeper(text, places), first.target(text, places))
+
+
 def test_weights_of_another_shape_or_with_other_merges_are_refused():
     with pytest.raises(ValueError, match="shape of the set to start from must be"):
-        weights_for(replace(SMALL, num_layers=3), tokenizer_of(260), big_set())
+        weights_for(replace(SMALL, num_layers=1), tokenizer_of(260), big_set())
     other = big_set()
     other.tokenizer = Tokenizer([*tokenizer_of(262).vocabulary[256:], *(bytes([b]) for b in range(256))])
     with pytest.raises(ValueError, match="vocabulary of that set must be that of --models, or one that begins like"):
@@ -109,14 +119,14 @@ def small_streams(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_with_a_head_beside_it_learns_and_goes_on_as_what_it_was_begun(small_streams, tmp_path):
     tokenizer = tokenizer_of(260)
-    target, run = train_target(SMALL, TRAIN, tokenizer, tmp_path / "a", draft_weight=0.5)
+    target, _, run = train_target(SMALL, TRAIN, tokenizer, tmp_path / "a", draft_weight=0.5)
     assert {name.split(".")[0] for name, _ in run.model.named_parameters()} == {"target", "head"}
-    alone, _ = train_target(SMALL, TRAIN, tokenizer, tmp_path / "b")
+    alone, _, _ = train_target(SMALL, TRAIN, tokenizer, tmp_path / "b")
     pairs = list(zip(target.parameters(), alone.parameters()))
     assert any(not torch.equal(a, b) for a, b in pairs), "the head's loss reaches the target"
     with pytest.raises(ValueError, match="begun with other values of draft_weight"):
         train_target(SMALL, TRAIN, tokenizer, tmp_path / "a")
-    again, _ = train_target(SMALL, TRAIN, tokenizer, tmp_path / "a", draft_weight=0.5)  # it is done
+    again, _, _ = train_target(SMALL, TRAIN, tokenizer, tmp_path / "a", draft_weight=0.5)  # it is done
     assert all(torch.equal(a, b) for a, b in zip(target.parameters(), again.parameters()))
 
 

@@ -273,6 +273,34 @@ def test_the_commands_make_a_set_that_decodes(small_text, tmp_path, capsys):
     begun = ["train", "head", *common, "--recipe", "paper", "--run", tmp_path / "steps"]
     assert main([str(word) for word in begun]) == 2
     assert "begun with other values of" in capsys.readouterr().err
+    further = ["train", "head", *common, "--start-from", "eagle-paper", "--name", "further", "--run", tmp_path / "more"]
+    assert main([str(word) for word in further]) == 0
+    assert read_card(models, "further")["started_from"] == read_card(models, "eagle-paper")
+    for more, message in ((["--hidden", 8], "shape of a head must be left out"), (["--seed", 1], "begun with other")):
+        assert main([str(word) for word in [*further, *more]]) == 2
+        assert message in capsys.readouterr().err
     bad = ["train", "head", *common, "--name", "target", "--run", tmp_path / "x"]
     assert main([str(word) for word in bad]) == 2
     assert "name must be" in capsys.readouterr().err
+
+
+def test_a_head_trained_beside_a_target_is_kept_and_can_be_gone_on_with(small_text, tmp_path, capsys):
+    models, shape = tmp_path / "set", ["--width", 16, "--num-heads", 1, "--hidden", 16]
+    models.mkdir()
+    shutil.copy(SHIPPED / "tiny" / "tokenizer.ranks", models)
+    common = ["--tokens", 9000, "--threads", 1, "--draft-weight", 0.5]
+    first = ["train", "target", "--models", models, *common, *shape, "--num-layers", 1, "--run", tmp_path / "first"]
+    assert main([str(word) for word in first]) == 0
+    deeper = tmp_path / "deeper"
+    shutil.copytree(models, deeper)
+    grown = ["train", "target", "--models", deeper, *common, *shape, "--num-layers", 2, "--start-from", models]
+    grown = [str(word) for word in [*grown, "--head-from", "beside", "--run", tmp_path / "grown"]]
+    assert main(grown) == 0
+    for name in ("target", "beside"):
+        assert read_card(deeper, name)["started_from"] == read_card(models, name)
+    assert load(str(deeper)).drafter("eagle2", head="beside") is not None  # made for this target, it says
+    capsys.readouterr()
+    assert main([word if word != "beside" else "other" for word in grown]) == 2
+    assert "other" in capsys.readouterr().err
+    assert main([*grown, "--draft-weight", "0"]) == 2
+    assert "head to start from must be one of a set to start from, and draft_weight above 0" in capsys.readouterr().err

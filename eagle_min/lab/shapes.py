@@ -90,5 +90,5 @@ def trained(shape: ModelConfig, models: ModelSet, folder: Path, num_steps: int) 
     """A target after so many steps, and the seconds they took. The run itself is thrown away."""
     train = TrainConfig(tokens=num_steps * TrainConfig().batch_tokens, warmup=min(50, max(1, num_steps // 4)))
     with tempfile.TemporaryDirectory(dir=folder) as run_folder:
-        target, done = train_target(shape, train, models.tokenizer, Path(run_folder))
+        target, _, done = train_target(shape, train, models.tokenizer, Path(run_folder))
     return target.eval().requires_grad_(False), done.seconds

@@ -27,6 +27,8 @@ from .loop import Run, TrainConfig
 from .ngram import NGram, lzma_bits_per_byte
 from .target import train_target
 
+HEAD_SHAPE = {"num_heads": 4, "hidden": 704}
+BESIDE = "beside"  # name of a head that was trained beside a target
 HEAD_BATCH_TOKENS = 2048  # a head is small and soon trained: smaller steps, more of them
 
 
@@ -39,11 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         target.add_argument("--" + name.replace("_", "-"), type=int, default=getattr(shape, name))
     target.add_argument("--start-from", help="shipped set or folder whose target's weights to begin with")
     target.add_argument("--draft-weight", type=float, default=0.0, help="of the loss of a head trained beside it")
+    target.add_argument("--head-from", help="head of the set to start from, as which the one beside it begins")
     head = models.add_parser("head", help="train an EAGLE head for a trained target")
     head.add_argument("--recipe", choices=sorted(RECIPES), default="steps")
     head.add_argument("--name", default="eagle", help="file name of the head")
-    head.add_argument("--num-heads", type=int, default=4, help="of its attention")
-    head.add_argument("--hidden", type=int, default=704, help="inner width of its SwiGLU")
+    head.add_argument("--start-from", help="head of the set whose weights and shape to begin with")
+    head.add_argument("--num-heads", type=int, help=f"of its attention ({HEAD_SHAPE['num_heads']})")
+    head.add_argument("--hidden", type=int, help=f"inner width of its SwiGLU ({HEAD_SHAPE['hidden']})")
     train = TrainConfig()
     for command, batch_tokens in ((target, train.batch_tokens), (head, HEAD_BATCH_TOKENS)):
         command.add_argument("--batch-tokens", type=int, default=batch_tokens, help="in a step")
@@ -71,11 +75,17 @@ def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
     config = ModelConfig(args.vocab_size, args.width, args.num_layers, args.num_heads, args.hidden)
     tokenizer = find_tokenizer(args.models / "tokenizer.ranks", config.vocab_size)
     first = load(args.start_from) if args.start_from else None
-    target, done = train_target(config, train, tokenizer, args.folder, first, args.draft_weight)
+    target, head, done = train_target(config, train, tokenizer, args.folder, first, args.draft_weight, args.head_from)
     round_to_bfloat16(target)
-    card = {"kind": "target", **making(train, done), "tokenizer_sha256": tokenizer.sha256}
+    made = making(train, done)
+    card = {"kind": "target", **made, "tokenizer_sha256": tokenizer.sha256}
     card |= {"started_from": first and read_card(first.folder, "target")}
-    save_model(target, args.models, "target", card)
+    digest = save_model(target, args.models, "target", card)
+    if head is not None:
+        round_to_bfloat16(head)
+        origin = args.head_from and read_card(first.folder, args.head_from)
+        beside = {"kind": "head", "recipe": BESIDE, "target_sha256": digest, **made, "started_from": origin}
+        save_model(head, args.models, BESIDE, beside)
     print("measuring on held-out text", file=sys.stderr)
     card |= measured(target, tokenizer, training_streams(tokenizer, args.folder.parent)["code"])
     digest = save_model(target, args.models, "target", card)
@@ -111,13 +121,16 @@ def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
     allowed = args.name.isidentifier() or args.name.replace("-", "_").isidentifier()
     require(allowed and args.name != "target", "name", args.name, "letters, digits, - and _, and not target")
     models, recipe = load(str(args.models)), RECIPES[args.recipe]
-    shape = {"num_heads": args.num_heads, "hidden": args.hidden}
-    head, done = train_head(models, recipe, train, args.folder, **shape)
+    given = {name: getattr(args, name) for name in HEAD_SHAPE if getattr(args, name) is not None}
+    require(not (given and args.start_from), "shape of a head", given, "left out where it starts from another")
+    shape = {} if args.start_from else HEAD_SHAPE | given
+    origin = args.start_from and read_card(models.folder, args.start_from)  # before it is overwritten
+    head, done = train_head(models, recipe, train, args.folder, args.start_from, **shape)
     round_to_bfloat16(head)
     prompts = [models.tokenizer.prompt(text) for texts in shipped_prompts().values() for text in texts]
-    card = {"recipe": args.recipe, **asdict(recipe), "target_sha256": models.target_sha256}
-    card |= {"agreement_on_prompts": agreement(models.target, head, prompts)}
-    digest = save_model(head, args.models, args.name, {"kind": "head", **card, **making(train, done)})
+    card = {"kind": "head", "recipe": args.recipe, **asdict(recipe), "target_sha256": models.target_sha256}
+    card |= {"agreement_on_prompts": agreement(models.target, head, prompts), **making(train, done)}
+    digest = save_model(head, args.models, args.name, card | {"started_from": origin})
     print(f"head {args.name} {digest[:12]}")
     return 0
 

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..checkpoint import ModelSet
+from ..checkpoint import ModelSet, load_head, read_card
 from ..head import EagleHead
 from ..model import GPT, Attention
 from .batches import Batches, training_streams
@@ -135,20 +135,21 @@ def head_loss(
 
 
 def train_head(
-    models: ModelSet, recipe: Recipe, train: TrainConfig, folder: Path, **shape: int
+    models: ModelSet, recipe: Recipe, train: TrainConfig, folder: Path, first: str | None = None, **shape: int
 ) -> tuple[EagleHead, Run]:
     """Train for the target of `models` in `folder`, going on where a run there stopped. The target is
-    never changed. `shape`: see `new_head`.
+    never changed. It starts as the head `first` of that set, or anew with `shape`: see `new_head`.
 
     The run reads embeddings made as loud as features. An optimizer's step changes all weights of the
     fusion layer by like amounts, so without this the half that reads the small embedding would learn
     far more slowly than the other. Afterwards the factor moves into the weights.
     """
     target, tokenizer = models.target.requires_grad_(False), models.tokenizer
-    head = new_head(target, train.seed, **shape)
+    head = load_head(models.folder, first).requires_grad_(True) if first else new_head(target, train.seed, **shape)
+    digest = first and read_card(models.folder, first)["sha256"]
     factor = loudness(target)
     louder(head, 1 / factor)
-    run = Run(head, train, folder, {**asdict(recipe), **shape, "target": models.target_sha256})
+    run = Run(head, train, folder, {**asdict(recipe), **shape, "target": models.target_sha256, "first": digest})
     streams = training_streams(tokenizer, folder.parent)
     mixture = train.batch_tokens, train.sums_share, tokenizer.end_id
     batches = Batches(streams, 2 * train.seq_len, *mixture, train.seed + 2)

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..checkpoint import ModelSet
+from ..checkpoint import ModelSet, load_head
 from ..config import ModelConfig, require
 from ..head import EagleHead
 from ..model import GPT
@@ -62,15 +62,28 @@ def joint_loss(target: GPT, head: EagleHead, weight: float, factor: float, windo
 
 
 def weights_for(config: ModelConfig, tokenizer: Tokenizer, first: ModelSet) -> dict[str, Tensor]:
-    """The weights of the target of `first`, for a tokenizer whose merges are the first ones of that set's:
-    what is kept of its vocabulary keeps its rows, and END its own, the last."""
-    same_shape = replace(first.target.config, vocab_size=config.vocab_size)
-    require(same_shape == config, "shape of the set to start from", first.target.config, f"{config}")
+    """The weights of the target of `first`, under the names they have in a target of shape `config`.
+
+    The vocabulary may be smaller: a tokenizer whose merges are the first ones of that set's keeps its rows,
+    and END its own, the last. And there may be more layers: those of `first` are spread evenly among
+    them. A new block adds nothing at first (see `new_target`), so the deeper target begins as the same function
+    (the growing of Chen et al. 1511.05641, in depth).
+    """
+    old = first.target.config
+    same_shape = replace(old, vocab_size=config.vocab_size, num_layers=config.num_layers)
+    fits = same_shape == config and old.num_layers <= config.num_layers
+    require(fits, "shape of the set to start from", old, f"{config}, or that with fewer layers")
     begins = first.tokenizer.vocabulary[: tokenizer.end_id] == tokenizer.vocabulary
     require(begins, "vocabulary of that set", first.folder, "that of --models, or one that begins like it")
     rows = [*range(tokenizer.end_id), first.tokenizer.end_id]
-    state = first.target.state_dict()
-    return state | {name: state[name][rows] for name in ("embed.weight", "lm_head.weight")}
+    weights = {}
+    for name, value in first.target.state_dict().items():
+        kind, *rest = name.split(".", 2)
+        if kind == "blocks":
+            place = int(rest[0]) * config.num_layers // old.num_layers
+            name = f"blocks.{place}.{rest[1]}"
+        weights[name] = value[rows] if kind in ("embed", "lm_head") else value
+    return weights
 
 
 def train_target(
@@ -80,21 +93,26 @@ def train_target(
     folder: Path,
     first: ModelSet | None = None,
     draft_weight: float = 0.0,
-) -> tuple[GPT, Run]:
+    head_from: str | None = None,
+) -> tuple[GPT, EagleHead | None, Run]:
     """Train in `folder`, going on where a run there stopped; returns the model and its run. The weights
     start from those of the set `first`, if there is one. With a `draft_weight` a head is trained beside
-    the target, as in DeepSeek-V3's multi-token prediction (2412.19437, section 2.2), and thrown away."""
+    the target, as in DeepSeek-V3's multi-token prediction (2412.19437, section 2.2), and returned too:
+    it starts as the head `head_from` of that set, or anew."""
     require(0 <= draft_weight < math.inf, "draft_weight", draft_weight, "at least 0 and finite")
-    target = new_target(model, train.seed)
+    known = head_from is None or (first is not None and draft_weight > 0)
+    require(known, "head to start from", head_from, "one of a set to start from, and draft_weight above 0")
+    target, head = new_target(model, train.seed), None
     if first is not None:
-        target.load_state_dict(weights_for(model, tokenizer, first))
+        target.load_state_dict(target.state_dict() | weights_for(model, tokenizer, first))
     trained = nn.ModuleDict({"target": target})
     if draft_weight > 0:
-        trained["head"] = new_head(target, train.seed + 2)
+        head = load_head(first.folder, head_from) if head_from else new_head(target, train.seed + 2)
+        trained["head"] = head.requires_grad_(True)
         loud = loudness(target)  # the head reads embeddings as loud as features; see `train_head`
-        louder(trained["head"], 1 / loud)
+        louder(head, 1 / loud)
     identity = {"model": asdict(model), "tokenizer": tokenizer.sha256, "first": first and first.target_sha256}
-    run = Run(trained, train, folder, {**identity, "draft_weight": draft_weight})
+    run = Run(trained, train, folder, {**identity, "draft_weight": draft_weight, "head_from": head_from})
     streams = training_streams(tokenizer, folder.parent)
     mixture = train.batch_tokens, train.sums_share, tokenizer.end_id
     short = Batches(streams, train.seq_len, *mixture, train.seed)
@@ -103,8 +121,10 @@ def train_target(
 
     def loss(windows: Tensor, seed: int) -> Tensor:
         if draft_weight > 0:
-            return joint_loss(target, trained["head"], draft_weight, loud, windows)
+            return joint_loss(target, head, draft_weight, loud, windows)
         return next_token_loss(target, windows)
 
     run.train(lambda step: (long if step >= first_long else short)[step], loss)
-    return target, run
+    if head is not None:
+        louder(head, loud)
+    return target, head, run
