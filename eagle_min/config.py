@@ -66,11 +66,13 @@ class TreeConfig:
     num_nodes: int = 24
     depth: int = 7  # longest draft, in tokens below the root
     top_k: int = 8  # children scored per node, and nodes expanded per level
+    min_confidence: float = 0.0  # confidence: nodes below it are left out; 0 is EAGLE-2's tree
     ratio_threshold: float = 3.0  # ratio rule: p1 / p2 above it makes a chain
 
     def __post_init__(self) -> None:
         for name in ("num_nodes", "depth", "top_k"):
             require(is_count(getattr(self, name)), name, getattr(self, name), "at least 1")
+        require(0 <= self.min_confidence <= 1, "min_confidence", self.min_confidence, "between 0 and 1")
         ok = math.isfinite(self.ratio_threshold) and self.ratio_threshold >= 1
         require(ok, "ratio_threshold", self.ratio_threshold, "finite and at least 1")
 

@@ -179,25 +179,30 @@ def confidence(root: int, expand: Expand, config: TreeConfig, depth: int) -> Dra
     """EAGLE-2 (2406.16858 section 4): expand the likeliest nodes, then rerank all candidates.
 
     Expand: a level's top_k best values (of the whole path) are expanded, each into its top_k
-    children; all of these are candidates. Rerank: keep the num_nodes - 1 best values.
+    children; all of these are candidates. Rerank: keep the num_nodes - 1 best values. With a
+    config.min_confidence (not in the paper), those of them whose confidence is below it are left out:
+    such a node is accepted so rarely that its place in the target call costs more than it brings.
 
     Connected: a child's value is at most its parent's, because log-probabilities are at most 0,
     and candidates are listed level by level. A stable sort by falling value therefore puts every
     parent before its children, ties included (the official code uses `torch.topk`, which
     promises nothing about ties), and any prefix of that order is a tree with the root.
     For the same reason a node that is not among the num_nodes - 1 best so far never will be, nor
-    will any node below it: neither is it expanded here, which changes the cost and not the tree.
+    will any node below it: neither is it expanded here, which changes the cost and not the tree. And
+    what is below min_confidence is outranked by what is not, so leaving it out changes nothing else.
     Checked by `test_rerank_keeps_the_best_and_stays_connected` in tests/test_grow.py.
     """
     sapling, beam, kept = Sapling(root), [0], []
     budget = config.num_nodes - 1
+    least = math.log(config.min_confidence) if config.min_confidence else -math.inf
     for _ in range(min(depth, config.depth, budget)):
         first = len(sapling)
         rows = expand(sapling.tokens, sapling.parents, beam)
         for node, best in zip(beam, top_children(rows, config.top_k)):
             for token, value in best:
                 sapling.add(node, token, value)
-        kept = sorted([*kept, *range(first, len(sapling))], key=sapling.values.__getitem__, reverse=True)[:budget]
+        new = [node for node in range(first, len(sapling)) if sapling.values[node] >= least]
+        kept = sorted([*kept, *new], key=sapling.values.__getitem__, reverse=True)[:budget]
         beam = [node for node in kept if node >= first][: config.top_k]
         if not beam:
             break

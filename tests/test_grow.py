@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -108,6 +109,16 @@ def test_rerank_keeps_the_best_where_places_are_few(seed):
     rows = tuple(tuple(rng.choices(range(1, 10), k=5)) for _ in range(7))
     config = TreeConfig(num_nodes=rng.randint(3, 16), depth=rng.randint(2, 5), top_k=rng.randint(2, 4))
     assert_the_best_are_kept(TableModel(rows), config, 5)
+
+
+@given(MODELS, tree_configs(), ROOM, st.floats(0, 1))
+def test_a_least_confidence_leaves_out_the_nodes_below_it_and_nothing_else(model, config, depth, least):
+    """And none of them is expanded: they cost no pass."""
+    whole, draft = paths(confidence(ROOT, Draft(model), config, depth)), Draft(model)
+    lean = paths(confidence(ROOT, draft, replace(config, min_confidence=least), depth))
+    floor = math.log(least) if least else -math.inf
+    assert lean == {path: value for path, value in whole.items() if value >= floor}
+    assert len(draft.widths) <= 1 + max(map(len, lean), default=0)
 
 
 @given(MODELS, st.integers(2, 12), st.integers(1, 4), ROOM)

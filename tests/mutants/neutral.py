@@ -155,8 +155,8 @@ FAULTS = (
     Fault(
         "rerank orders ties of a level the other way",
         "eagle_min.grow",
-        "[*kept, *range(first, len(sapling))]",
-        "[*kept, *range(len(sapling) - 1, first - 1, -1)]",
+        "[*kept, *new]",
+        "[*kept, *reversed(new)]",
         LOOP,
         "another valid tie order: parents still come before their children",
         neutral=True,
@@ -164,9 +164,9 @@ FAULTS = (
     Fault(
         "rerank forgets candidates that come too late",
         "eagle_min.grow",
-        "                sapling.add(node, token, value)\n        kept",
+        "                sapling.add(node, token, value)\n        new",
         "                if len(kept) < budget or sapling.values[node] + value > sapling.values[kept[-1]]:\n"
-        "                    sapling.add(node, token, value)\n        kept",
+        "                    sapling.add(node, token, value)\n        new",
         (T + "test_grow.py",),
         "with a short cut: an equal value comes too late in the order",
         neutral=True,

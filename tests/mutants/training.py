@@ -68,8 +68,8 @@ FAULTS = (
     Fault(
         "LM head is trained along",
         MODULE,
-        "head = new_head(target, train.seed, **shape)",
-        "head = new_head(target, train.seed, **shape)\n    head.lm_head = target.lm_head.requires_grad_(True)",
+        "    factor = loudness(target)\n",
+        "    factor = loudness(target)\n    head.lm_head = target.lm_head.requires_grad_(True)\n",
         FROZEN,
         "common: the shared LM head or embedding among the draft's parameters",
     ),
@@ -183,6 +183,22 @@ FAULTS = (
         "[*range(tokenizer.end_id), first.tokenizer.end_id]",
         "[*range(tokenizer.end_id + 1)]",
         BESIDE + "test_a_smaller_vocabulary_keeps_the_rows_of_its_tokens",
+        "beginner",
+    ),
+    Fault(
+        "a grown target has its layers in another order",
+        "eagle_min.train.target",
+        "place = int(rest[0]) * config.num_layers // old.num_layers",
+        "place = (old.num_layers - 1 - int(rest[0])) * config.num_layers // old.num_layers",
+        BESIDE + "test_a_deeper_target_begins_as_the_function_it_grew_from",
+        "beginner",
+    ),
+    Fault(
+        "the head to start from is read and not used",
+        MODULE,
+        "requires_grad_(True) if first else",
+        "requires_grad_(True) and",
+        "tests/test_head.py::test_training_goes_on_from_the_weights_of_another_head",
         "beginner",
     ),
 )
