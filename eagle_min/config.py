@@ -33,7 +33,7 @@ class ModelConfig:
 
     vocab_size: int = 512
     width: int = 128  # D, the residual stream
-    num_layers: int = 16
+    num_layers: int = 24
     num_heads: int = 2  # H, each width / num_heads wide
     hidden: int = 352  # inner width of the SwiGLU
     context: int = 512  # the most tokens a sequence may have, prompt included

@@ -12,11 +12,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from networks import random_target, slow_target
+from networks import CONFIG, random_head, random_target, slow_head, slow_target, weights
 
 from eagle_min.config import ModelConfig
 from eagle_min.tokenizer import Tokenizer
-from eagle_min.train.evaluate import bits_per_byte, sum_accuracy, windows
+from eagle_min.train.evaluate import bits_per_byte, first_choices, sum_accuracy, windows
 from eagle_min.train.ngram import NGram, lzma_bits_per_byte, pack
 
 BYTES = Tokenizer([bytes([byte]) for byte in range(256)])  # a token is a byte, END is 256
@@ -151,6 +151,19 @@ def test_a_limit_takes_sums_from_all_over_the_list() -> None:
         sum_accuracy(book, BYTES, [])
     with pytest.raises(ValueError, match="a sum must be a \\+ b = c, got 'x'"):
         sum_accuracy(book, BYTES, [("sum", "x")])
+
+
+@given(st.integers(0, 2), st.lists(st.integers(0, CONFIG.vocab_size - 1), min_size=3, max_size=9))
+def test_the_heads_first_choice_is_compared_with_the_targets_of_the_token_after_next(seed, ids):
+    features, logits = slow_target(random_target(seed), ids)
+    table, lm_head = (weights(random_target(seed))[f"{name}.weight"] for name in ("embed", "lm_head"))
+    sure, same = first_choices(random_target(seed), random_head(seed), ids)
+    assert len(sure) == len(same) == len(ids) - 2
+    for place in range(1, len(ids) - 1):  # the target has read this token, the head only its embedding
+        guess = slow_head(random_head(seed), features[:place], table[ids[1 : place + 1]])[-1]
+        assert same[place - 1] == (np.argmax(lm_head @ guess) == np.argmax(logits[place]))
+        law = np.exp(logits[place] - logits[place].max())
+        assert sure[place - 1].item() == pytest.approx(1 / law.sum(), rel=1e-9)
 
 
 def witten_bell(stream: list[int], history: tuple[int, ...], token: int, vocab_size: int) -> Fraction:

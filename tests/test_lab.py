@@ -146,6 +146,10 @@ def test_bench_stores_every_figure_it_was_asked_for(
     head, target = values["parameters", "head"], values["parameters", "target"]
     assert values["parameters", "head / target"] == pytest.approx(head / target)
     assert values["calls", "1 nodes / 1 node"] == 1
+    whole, *parts = [row["value"] for row in rows if row["figure"] == "agreement"]
+    shares, agree = parts[::2], parts[1::2]
+    assert sum(shares) == pytest.approx(1)
+    assert sum(share * (part or 0) for share, part in zip(shares, agree)) == pytest.approx(whole)
     bins = [row for row in rows if row["figure"] == "calibration"]
     assert len(bins) == 20 and all((row["value"] is None) == (row["num_tried"] == 0) for row in bins)
 

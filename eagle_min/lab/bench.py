@@ -6,12 +6,14 @@
     calls         a target call of n nodes against one of one node
     head          a head pass over one level of the tree against a plain step
     useless       slowdown when the head has random weights
+    agreement     head and target choose the same token, by how sure the target is
     calibration   draft probability against acceptance, in ten bins
 
 A row is one value: figure, setting, value, unit. Read next: `shapes.py`.
 """
 
 import argparse
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,11 +25,12 @@ from ..config import require, require_seed
 from ..decode import Drafter
 from ..head import EagleDrafter, EagleHead
 from ..train.corpus import load_held_out
+from ..train.evaluate import first_choices
 from . import costs
 from .calibration import calibration
 from .compare import split_list
 from .measures import first_cycles
-from .prefixes import LONGEST, held_out_prefixes, prompt_ids
+from .prefixes import LONGEST, Prefix, held_out_prefixes, prompt_ids
 from .record import Column, Row, check_writable, number, provenance, text_table, write_rows
 from .timing import in_turn, seconds_per_token
 
@@ -132,11 +135,27 @@ def useless(models: ModelSet, drafter: EagleDrafter, args: argparse.Namespace) -
         yield entry(f"T={temperature:g}: seconds with a random head / plain", slowdown, "ratio")
 
 
+def held_out_code(models: ModelSet, args: argparse.Namespace) -> list[Prefix]:
+    longest = min(LONGEST, 3 * models.target.context // 4)
+    documents = load_held_out().held_out["code"]
+    return held_out_prefixes("code", documents, models.tokenizer, args.prefixes, args.seed, longest)
+
+
+def agreement(models: ModelSet, drafter: EagleDrafter, args: argparse.Namespace) -> Iterator[Row]:
+    """Where first guesses fail: with true features before them, on held-out code."""
+    texts = [prefix.ids for prefix in held_out_code(models, args)]
+    sure, same = map(torch.cat, zip(*(first_choices(models.target, drafter.head, ids) for ids in texts)))
+    yield entry("head agrees, all places", same.double().mean().item(), "share")
+    for low, high in itertools.pairwise((0.0, 0.5, 0.9, 1.0 + 1e-6)):
+        here = (sure >= low) & (sure < high)
+        where = f"target's first choice has {low:g} to {high:.1f}"
+        yield entry(f"{where}: of all places", here.double().mean().item(), "share")
+        yield entry(f"{where}: head agrees", same[here].double().mean().item() if here.any() else None, "share")
+
+
 def calibrated(models: ModelSet, drafter: Drafter, args: argparse.Namespace) -> Iterator[Row]:
     """Share accepted in each bin of draft probability, on held-out code."""
-    documents = load_held_out().held_out["code"]
-    longest = min(LONGEST, 3 * models.target.context // 4)
-    prefixes = held_out_prefixes("code", documents, models.tokenizer, args.prefixes, args.seed, longest)
+    prefixes = held_out_code(models, args)
     for temperature in (0.0, 1.0):
         starts = first_cycles(models.target, drafter, prefixes, temperature, args.seed)
         for part in calibration(cycle for start in starts for cycle in start.cycles):
@@ -152,5 +171,6 @@ FIGURES: dict[str, Callable[..., Iterator[Row]]] = {
     "calls": calls,
     "head": head,
     "useless": useless,
+    "agreement": agreement,
     "calibration": calibrated,
 }

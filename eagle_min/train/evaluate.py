@@ -135,15 +135,20 @@ def answered(target: GPT, tokenizer: Tokenizer, lines: Sequence[str], enders: Te
     return count
 
 
-@torch.inference_mode()
 def agreement(target: GPT, head: EagleHead, texts: Sequence[Sequence[int]]) -> float:
     """Share of rows of the texts (token ids each) where the head, given true features, and the target find
     the same token likeliest. ValueError when no text has three tokens."""
-    same = []
-    for ids in texts:
-        tokens = torch.tensor(ids)
-        features = target.features(tokens, torch.arange(len(ids)))
-        guesses = head(features[:-2], target.embed(tokens[1:-1]), torch.arange(len(ids) - 2))  # of features 1, 2, ...
-        same += (target.lm_head(guesses).argmax(-1) == target.lm_head(features[1:-1]).argmax(-1)).tolist()
+    same = [value for ids in texts for value in first_choices(target, head, ids)[1].tolist()]
     require(len(same) > 0, "rows of text", 0, "at least 1")
     return sum(same) / len(same)
+
+
+@torch.inference_mode()
+def first_choices(target: GPT, head: EagleHead, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """For each token of a text but the first and the last: the target's largest probability of what follows,
+    and whether the head, given true features, finds the same token likeliest. (T - 2,) each."""
+    tokens = torch.tensor(ids)
+    features = target.features(tokens, torch.arange(len(ids)))
+    guesses = head(features[:-2], target.embed(tokens[1:-1]), torch.arange(len(ids) - 2))  # of features 1, 2, ...
+    largest, first = target.lm_head(features[1:-1]).softmax(-1).max(-1)
+    return largest, target.lm_head(guesses).argmax(-1) == first
