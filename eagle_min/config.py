@@ -24,7 +24,8 @@ def require_seed(seed: int) -> None:
     require(0 <= seed < 2**63, "seed", seed, "between 0 and 2**63 - 1")
 
 
-LARGEST = 10**9  # a model of this package fits into memory
+LARGEST = 10**9  # parameters: a model of this package fits into memory
+LONGEST = 2**20  # tokens of a context: so do its tables and its cache
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,11 @@ class ModelConfig:
             require(is_count(value), name, value, "an integer of at least 1")
         for name in ("rope_base", "norm_eps"):
             value = getattr(self, name)
-            good = type(value) in (int, float) and 0 < value < math.inf
-            require(good, name, value, "above 0 and finite")
+            good = type(value) in (int, float) and 0 < value <= LARGEST
+            require(good, name, value, f"above 0 and at most {LARGEST}")
         size = 2 * self.vocab_size * self.width + self.num_layers * self.width * (4 * self.width + 3 * self.hidden)
-        for what, value in (("parameters", size), ("context", self.context)):
-            require(value <= LARGEST, what, value, f"at most {LARGEST}")
+        for what, value, most in (("parameters", size, LARGEST), ("context", self.context, LONGEST)):
+            require(value <= most, what, value, f"at most {most}")
         even = self.width % (2 * self.num_heads) == 0
         require(even, "width", self.width, f"a multiple of 2 x num_heads ({2 * self.num_heads})")
 

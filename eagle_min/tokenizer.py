@@ -63,9 +63,11 @@ class Tokenizer:
 
 
 def save_vocabulary(vocabulary: Sequence[bytes], path: Path) -> None:
-    """One line a token: base64 of its bytes and its rank, the format tiktoken's files have."""
+    """One line a token: base64 of its bytes and its rank, the format tiktoken's files have. Never half a file."""
     lines = [f"{base64.b64encode(piece).decode()} {rank}" for rank, piece in enumerate(vocabulary)]
-    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+    temporary = path.with_name(f"{path.name}.new")
+    temporary.write_text("\n".join(lines) + "\n", encoding="ascii")
+    temporary.replace(path)
 
 
 def load_tokenizer(path: Path) -> Tokenizer:

@@ -121,6 +121,25 @@ def test_a_least_confidence_leaves_out_the_nodes_below_it_and_nothing_else(model
     assert len(draft.widths) <= 1 + max(map(len, lean), default=0)
 
 
+@given(st.integers(0, 2**32))
+def test_what_is_below_the_least_confidence_is_not_expanded(seed):
+    """Every node expanded is one that is kept, with room for all. Drawn from one seed, as above."""
+    rng, expanded = random.Random(seed), []
+    draft = Draft(TableModel(tuple(tuple(rng.choices(range(1, 10), k=5)) for _ in range(7))))
+
+    def expand(tokens, parents, nodes):
+        expanded.extend(token_path(tokens, parents, node) for node in nodes)
+        return draft(tokens, parents, nodes)
+
+    config = TreeConfig(num_nodes=600, depth=4, top_k=5, min_confidence=rng.uniform(0.02, 0.2))
+    assert set(expanded) - {()} <= paths(confidence(ROOT, expand, config, 4)).keys()
+
+
+def test_a_node_exactly_as_confident_as_it_must_be_is_kept():
+    certain = Draft(same_law_everywhere(0, 1, 0))
+    assert len(confidence(ROOT, certain, TreeConfig(num_nodes=4, min_confidence=1.0), 3)) == 4
+
+
 @given(MODELS, st.integers(2, 12), st.integers(1, 4), ROOM)
 def test_a_larger_budget_keeps_a_superset(model, num_nodes, top_k, depth):
     trees = [

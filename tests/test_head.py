@@ -229,16 +229,16 @@ def snapshot(module: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def trained(
-    target: torch.nn.Module, recipe: str, folder: Path, monkeypatch, first: str | None = None, **rates: float
+    target: torch.nn.Module, recipe: str, folder: Path, monkeypatch, first=None, models=None, **rates: float
 ) -> EagleHead:
-    """A head after three updates on random text."""
+    """A head after three updates on random text; `first` is one of the folder `models`."""
     rng = np.random.default_rng(0)
     streams = {name: rng.integers(0, CONFIG.vocab_size, 3000).astype(np.uint16) for name in ("code", "prose", "sums")}
     monkeypatch.setattr(eagle_min.train.head, "training_streams", lambda *_: streams)
     config = TrainConfig(tokens=3 * 512, batch_tokens=512, seq_len=16, **rates)
     tokenizer = Tokenizer([bytes([byte]) for byte in range(256)])
-    models = SimpleNamespace(target=target, tokenizer=tokenizer, target_sha256="0" * 64, folder=folder)
-    return train_head(models, RECIPES[recipe], config, folder, first)[0]
+    given = SimpleNamespace(target=target, tokenizer=tokenizer, target_sha256="0" * 64, folder=models or folder)
+    return train_head(given, RECIPES[recipe], config, folder, first)[0]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -271,6 +271,14 @@ def test_training_goes_on_from_the_weights_of_another_head(tmp_path, monkeypatch
     still = trained(target, "paper", tmp_path, monkeypatch, "first", matrix_lr=0.0, other_lr=0.0).state_dict()
     stored = {name: value.bfloat16().float() for name, value in head.state_dict().items()}
     assert all(torch.allclose(still[name], value, rtol=1e-6) for name, value in stored.items())
+    changed = trained(target, "paper", tmp_path / "on", monkeypatch, "first", models=tmp_path).state_dict()
+    assert not any(torch.allclose(changed[name], value, rtol=1e-6) for name, value in stored.items())
+    save_model(head, tmp_path, "second", {"kind": "head", "target_sha256": sha})
+    louder(head, 2.0)
+    save_model(head, tmp_path, "first", {"kind": "head", "target_sha256": sha})
+    with pytest.raises(ValueError, match="begun with other values of first"):
+        trained(target, "paper", tmp_path / "on", monkeypatch, "first", models=tmp_path)
+    trained(target, "paper", tmp_path / "on", monkeypatch, "second", models=tmp_path)  # the same weights
 
 
 @given(seeds, st.floats(0.1, 50), st.sampled_from(sorted(RECIPES)))

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ import torch
 import eagle_min
 import eagle_min.train.target
 from eagle_min.checkpoint import EAGLE_DRAFTERS, SHIPPED, save_model
-from eagle_min.config import ModelConfig
+from eagle_min.config import ModelConfig, TreeConfig
 from eagle_min.head import EagleHead
 from eagle_min.lab import bank, bench, compare, measures, prefixes, readme, record, shapes, timing
+from eagle_min.lab.prefixes import Prefix
 from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer, save_vocabulary
 from eagle_min.train.corpus import Corpus, load_held_out
@@ -152,6 +154,33 @@ def test_bench_stores_every_figure_it_was_asked_for(
     assert sum(share * (part or 0) for share, part in zip(shares, agree)) == pytest.approx(whole)
     bins = [row for row in rows if row["figure"] == "calibration"]
     assert len(bins) == 20 and all((row["value"] is None) == (row["num_tried"] == 0) for row in bins)
+
+
+def test_each_ratio_of_the_bench_stands_the_right_way_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seconds are given, and the quotients are those that the rows name."""
+    models = SimpleNamespace(target=None, tokenizer=None)
+    drafter = SimpleNamespace(tree=TreeConfig())
+    args = argparse.Namespace(rounds=1)
+    monkeypatch.setattr(bench.costs, "step_seconds", lambda *_: {"step": 6.0, "bare": 2.0})
+    monkeypatch.setattr(bench.costs, "transformers_seconds", lambda *_: {"ours": 2.0, "theirs": 8.0})
+    monkeypatch.setattr(bench.costs, "call_seconds", lambda *_: {1: 2.0, 8: 10.0})
+    monkeypatch.setattr(bench.costs, "head_seconds", lambda *_: {"head": 1.0, "step": 7.0})
+    figures = {
+        row["setting"]: row["value"]
+        for figure in (bench.step, bench.transformers, bench.calls, bench.head)
+        for row in figure(models, drafter, args)
+    }
+    assert figures["plain step / bare"] == 3 and figures["transformers / ours"] == 4
+    assert figures["8 nodes / 1 node"] == 5 and figures["8 nodes / plain step"] == pytest.approx(1 / 7)
+
+
+def test_agreement_is_counted_in_the_bin_of_the_targets_own_certainty(monkeypatch: pytest.MonkeyPatch) -> None:
+    sure, same = torch.tensor([0.1, 0.5, 0.89, 0.9, 1.0]), torch.tensor([False, True, False, True, True])
+    monkeypatch.setattr(bench, "held_out_code", lambda *_: [Prefix("file", [1, 2, 3])])
+    monkeypatch.setattr(bench, "first_choices", lambda *_: (sure, same))
+    drafter = SimpleNamespace(head=None)
+    values = [row["value"] for row in bench.agreement(SimpleNamespace(target=None), drafter, argparse.Namespace())]
+    assert values == pytest.approx([3 / 5, 1 / 5, 0, 2 / 5, 1 / 2, 2 / 5, 1])
 
 
 @pytest.mark.parametrize(

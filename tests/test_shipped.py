@@ -1,6 +1,7 @@
 """The shipped models do what their cards say."""
 
 import json
+import math
 
 import pytest
 from networks import shipped
@@ -57,6 +58,19 @@ def test_card_says_how_the_model_was_made(name):
     card = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     for key in ("command", "training", "tokens_seen", "seconds", "versions", "sha256", "config"):
         assert card[key]
+
+
+def test_the_lean_tree_is_that_of_eagle2_without_what_it_is_unsure_of():
+    """Cycle by cycle of one text: the trees are functions of the text, and the text is the same."""
+    models = shipped()
+    prompt = models.tokenizer.prompt(shipped_prompts()["code"][1])
+    whole, lean = (
+        generate(models.target, prompt, models.drafter(name), max_new_tokens=8).cycles[1].tree
+        for name in ("eagle2", "eagle2-lean")
+    )
+    floor = math.log(0.03)
+    assert [value for value in whole.log_confidence if value >= floor] == pytest.approx(lean.log_confidence, abs=1e-3)
+    assert len(lean) < len(whole)
 
 
 def test_trained_head_drafts_better_than_chance():

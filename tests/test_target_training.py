@@ -16,10 +16,11 @@ from networks import CONFIG, random_head, random_target, slow_head, slow_target,
 from test_train import CONFIG as TRAIN
 
 import eagle_min.train.target
-from eagle_min.checkpoint import ModelSet
+from eagle_min.checkpoint import ModelSet, load_head, load_target, save_model
 from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer
-from eagle_min.train.target import joint_loss, new_target, train_target, weights_for
+from eagle_min.train.head import new_head
+from eagle_min.train.target import joint_loss, new_target, next_token_loss, train_target, weights_for
 
 tokens = st.integers(0, CONFIG.vocab_size - 1)
 windows = st.lists(st.lists(tokens, min_size=6, max_size=6), min_size=1, max_size=2)
@@ -101,9 +102,15 @@ def test_a_deeper_target_begins_as_the_function_it_grew_from(num_layers, ids):
         torch.testing.assert_close(deeper(text, places), first.target(text, places))
 
 
+def test_the_layers_of_a_grown_target_are_spread_evenly():
+    grown = weights_for(replace(SMALL, num_layers=5), tokenizer_of(260), big_set())
+    assert {int(name.split(".")[1]) for name in grown if name.startswith("blocks")} == {0, 2}  # 0 and 1 of two
+
+
 def test_weights_of_another_shape_or_with_other_merges_are_refused():
-    with pytest.raises(ValueError, match="shape of the set to start from must be"):
-        weights_for(replace(SMALL, num_layers=1), tokenizer_of(260), big_set())
+    for other in ({"num_layers": 1}, {"width": 32}, {"hidden": 8}, {"num_heads": 1}):
+        with pytest.raises(ValueError, match="shape of the set to start from must be"):
+            weights_for(replace(SMALL, **other), tokenizer_of(260), big_set())
     other = big_set()
     other.tokenizer = Tokenizer([*tokenizer_of(262).vocabulary[256:], *(bytes([b]) for b in range(256))])
     with pytest.raises(ValueError, match="vocabulary of that set must be that of --models, or one that begins like"):
@@ -128,6 +135,48 @@ def test_a_run_with_a_head_beside_it_learns_and_goes_on_as_what_it_was_begun(sma
         train_target(SMALL, TRAIN, tokenizer, tmp_path / "a")
     again, _, _ = train_target(SMALL, TRAIN, tokenizer, tmp_path / "a", draft_weight=0.5)  # it is done
     assert all(torch.equal(a, b) for a, b in zip(target.parameters(), again.parameters()))
+
+
+STILL = replace(TRAIN, matrix_lr=0.0, other_lr=0.0)
+
+
+def stored(folder: Path, extra: int = 3) -> ModelSet:
+    """A set with a larger vocabulary and a head, in files."""
+    first = big_set(extra)
+    sha = save_model(first.target, folder, "target", {"kind": "target"})
+    for seed, name in enumerate(("one", "two")):
+        save_model(new_head(first.target, seed), folder, name, {"kind": "head", "target_sha256": sha})
+    return ModelSet(load_target(folder), first.tokenizer, folder)
+
+
+def test_a_run_starts_from_the_weights_of_set_and_head_and_changes_them(small_streams, tmp_path):
+    """With rates of zero all weights are those given, the louder embedding of the run undone."""
+    first, tokenizer = stored(tmp_path / "set"), tokenizer_of(260)
+    wanted = load_head(first.folder, "two").state_dict()
+    given = (tokenizer, tmp_path / "still", first, 0.5, "two")
+    target, head, _ = train_target(SMALL, STILL, *given)
+    for name, value in weights_for(SMALL, tokenizer, first).items():
+        assert torch.equal(target.state_dict()[name], value), name
+    assert head.config.vocab_size == SMALL.vocab_size, "it fits its target"
+    assert all(torch.allclose(value, wanted[name], rtol=1e-6) for name, value in head.state_dict().items())
+    _, moved, _ = train_target(SMALL, TRAIN, tokenizer, tmp_path / "moved", first, 0.5, "two")
+    assert not any(torch.allclose(value, wanted[name], rtol=1e-6) for name, value in moved.state_dict().items())
+    with pytest.raises(ValueError, match="begun with other values of head_from"):
+        train_target(SMALL, STILL, *given[:-1], "one")
+    with pytest.raises(ValueError, match="begun with other values of first"):
+        train_target(SMALL, STILL, tokenizer, tmp_path / "still", stored(tmp_path / "other"), 0.5, "two")
+
+
+def test_the_last_share_of_a_run_reads_windows_twice_as_long(small_streams, tmp_path, monkeypatch):
+    widths, train = [], replace(TRAIN, tokens=10 * TRAIN.batch_tokens, long_share=0.3)
+
+    def noted(target: GPT, windows: torch.Tensor) -> torch.Tensor:
+        widths.append(windows.shape[1] - 1)
+        return next_token_loss(target, windows)
+
+    monkeypatch.setattr(eagle_min.train.target, "next_token_loss", noted)
+    train_target(SMALL, replace(train, micro_tokens=train.batch_tokens), tokenizer_of(260), tmp_path)
+    assert widths == 7 * [train.seq_len] + 3 * [2 * train.seq_len]
 
 
 @pytest.mark.parametrize("weight", [-0.5, math.inf, math.nan])

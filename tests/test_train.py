@@ -17,10 +17,11 @@ import eagle_min.train.head
 import eagle_min.train.target
 from eagle_min import load
 from eagle_min.__main__ import main
-from eagle_min.checkpoint import SHIPPED, read_card
+from eagle_min.checkpoint import SHIPPED, read_card, shipped_prompts
 from eagle_min.train import corpus
 from eagle_min.train.batches import DOMAINS, PROSE_SHARE, Batches, cuts
 from eagle_min.train.corpus import mirrored, sums
+from eagle_min.train.evaluate import agreement
 from eagle_min.train.loop import Run, TrainConfig
 from eagle_min.train.muon import Muon, orthogonalize
 
@@ -93,9 +94,9 @@ def test_a_run_goes_on_only_as_what_it_was_begun(tmp_path):
 
 
 BAD_TRAINING = {
-    "batch_tokens": [(0, "batch_tokens must be at least 16, got 0"), (15, "at least 16, got 15")],
-    "matrix_lr": [(math.nan, "matrix_lr must be at least 0 and finite, got nan"), (-1.0, "got -1.0")],
-    "other_lr": [(math.inf, "other_lr must be at least 0 and finite, got inf")],
+    "batch_tokens": [(0, "batch_tokens must be a multiple of 16, above 0, got 0"), (24, "above 0, got 24")],
+    "matrix_lr": [(math.nan, "matrix_lr must be 0 to 1000, got nan"), (-1.0, "got -1.0")],
+    "other_lr": [(math.inf, "other_lr must be 0 to 1000, got inf")],
     "seed": [(-1, "seed must be between 0 and 2\\*\\*63 - 1, got -1"), (2**63, "got 9223372036854775808")],
     "decay": [(0.0, "decay must be above 0 and at most 1, got 0.0")],
     "num_threads": [(0, "num_threads must be at least 1, got 0")],
@@ -256,6 +257,28 @@ def small_text(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(eagle_min.train.command, "measured", measured)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["target", "--draft-weight", "nan"], "draft_weight must be at least 0 and finite"),
+        (["target", "--head-from", "eagle"], "head to start from must be one of a set to start from"),
+        (["target", "--start-from", ""], "no model 'target'"),
+        (["target", "--start-from", "tiny", "--vocab-size", "513"], "vocab_size must be at most 512"),
+        (["target", "--vocab-size", "256"], "vocab_size must be above 256"),
+        (["target", "--tokens", "1" + 400 * "0"], "tokens must be at least one batch (8192) and below 2**60"),
+        (["target", "--matrix-lr", "1e300"], "matrix_lr must be 0 to 1000"),
+        (["target", "--batch-tokens", "1000"], "batch_tokens must be a multiple of 512"),
+        (["head", "--name", 65 * "a"], "name must be up to 64 letters"),
+        (["head", "--name", "eagle", "--start-from", "eagle"], "name must be another than that of the head to start"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_anything_is_written(words, message, tmp_path, capsys):
+    folders = ["--models", str(tmp_path / "set"), "--run", str(tmp_path / "run")]
+    assert main(["train", words[0], *folders, *words[1:]]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_commands_make_a_set_that_decodes(small_text, tmp_path, capsys):
     models, shape = tmp_path / "set", ["--width", 16, "--num-layers", 1, "--num-heads", 1, "--hidden", 16]
     models.mkdir()
@@ -273,6 +296,15 @@ def test_the_commands_make_a_set_that_decodes(small_text, tmp_path, capsys):
     begun = ["train", "head", *common, "--recipe", "paper", "--run", tmp_path / "steps"]
     assert main([str(word) for word in begun]) == 2
     assert "begun with other values of" in capsys.readouterr().err
+    shaped = ["train", "head", *common, "--hidden", 24, "--num-heads", 2, "--name", "s", "--run", tmp_path / "shaped"]
+    assert main([str(word) for word in shaped]) == 0
+    shape = read_card(models, "s")["config"]
+    assert (shape["hidden"], shape["num_heads"]) == (24, 2)
+    loaded = load(str(models))
+    prompts = [loaded.tokenizer.prompt(text) for texts in shipped_prompts().values() for text in texts]
+    assert agreement(loaded.target, loaded.drafter("eagle2", head="s").head, prompts) == pytest.approx(
+        read_card(models, "s")["agreement_on_prompts"], abs=0.01
+    )
     further = ["train", "head", *common, "--start-from", "eagle-paper", "--name", "further", "--run", tmp_path / "more"]
     assert main([str(word) for word in further]) == 0
     assert read_card(models, "further")["started_from"] == read_card(models, "eagle-paper")
@@ -284,15 +316,22 @@ def test_the_commands_make_a_set_that_decodes(small_text, tmp_path, capsys):
     assert "name must be" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("vocab_size", [257, 300, 512])
+def test_a_set_without_a_vocabulary_gets_the_first_merges_of_the_one_it_starts_from(vocab_size, tmp_path):
+    first = load("tiny")
+    tokenizer = eagle_min.train.command.find_tokenizer(tmp_path / "new" / "tokenizer.ranks", vocab_size, first)
+    assert tokenizer.vocab_size == vocab_size
+    assert tokenizer.vocabulary == first.tokenizer.vocabulary[: vocab_size - 1]
+
+
 def test_a_head_trained_beside_a_target_is_kept_and_can_be_gone_on_with(small_text, tmp_path, capsys):
     models, shape = tmp_path / "set", ["--width", 16, "--num-heads", 1, "--hidden", 16]
     models.mkdir()
     shutil.copy(SHIPPED / "tiny" / "tokenizer.ranks", models)
-    common = ["--tokens", 9000, "--threads", 1, "--draft-weight", 0.5]
+    common = ["--tokens", 9000, "--threads", 1, "--draft-weight", 0.5, "--vocab-size", 512]
     first = ["train", "target", "--models", models, *common, *shape, "--num-layers", 1, "--run", tmp_path / "first"]
     assert main([str(word) for word in first]) == 0
-    deeper = tmp_path / "deeper"
-    shutil.copytree(models, deeper)
+    deeper = tmp_path / "deeper"  # has no vocabulary yet: the first one's
     grown = ["train", "target", "--models", deeper, *common, *shape, "--num-layers", 2, "--start-from", models]
     grown = [str(word) for word in [*grown, "--head-from", "beside", "--run", tmp_path / "grown"]]
     assert main(grown) == 0
@@ -302,5 +341,7 @@ def test_a_head_trained_beside_a_target_is_kept_and_can_be_gone_on_with(small_te
     capsys.readouterr()
     assert main([word if word != "beside" else "other" for word in grown]) == 2
     assert "other" in capsys.readouterr().err
+    assert main([word if word != str(deeper) else str(models) for word in grown]) == 2
+    assert "models must be another folder than the set to start from" in capsys.readouterr().err
     assert main([*grown, "--draft-weight", "0"]) == 2
     assert "head to start from must be one of a set to start from, and draft_weight above 0" in capsys.readouterr().err

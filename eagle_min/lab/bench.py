@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--figures", default="all", help=f"of {', '.join(FIGURES)}; separated by commas")
     parser.add_argument("--head", default="eagle", help="head of the set")
     parser.add_argument("--rounds", type=int, default=30, help="repetitions of what is timed")
-    parser.add_argument("--prefixes", type=int, default=500, help="held-out prefixes for the calibration")
+    parser.add_argument("--prefixes", type=int, default=500, help="held-out prefixes for agreement and calibration")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="store the rows in this file")
 

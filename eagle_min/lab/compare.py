@@ -29,7 +29,7 @@ SIZES = {  # option -> what it counts, its default, its default in a trial run
     "prompts": ("shipped prompts per domain", 20, 2),
     "max_new_tokens": ("tokens of a free-running text", 128, 32),
 }
-BITS_TOKENS, QUICK_BITS_TOKENS = 40_000, 4096  # scored for bits per byte; the card of the target has all
+BITS_TOKENS, QUICK_BITS_TOKENS = 40_000, 4096  # scored for bits per byte; the target's card has a figure from more
 
 COLUMNS: list[Column] = [
     ("drafter", lambda row: row["drafter"]),

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..checkpoint import command_line, load, read_card, save_model, shipped_prompts
+from ..checkpoint import ModelSet, command_line, load, read_card, save_model, shipped_prompts
 from ..config import ModelConfig, require
 from ..model import GPT
 from ..tokenizer import Tokenizer, learn_vocabulary, load_tokenizer, save_vocabulary
@@ -25,7 +25,7 @@ from .evaluate import agreement, bits_per_byte, sum_accuracy
 from .head import RECIPES, train_head
 from .loop import Run, TrainConfig
 from .ngram import NGram, lzma_bits_per_byte
-from .target import train_target
+from .target import check_beside, train_target
 
 HEAD_SHAPE = {"num_heads": 4, "hidden": 704}
 BESIDE = "beside"  # name of a head that was trained beside a target
@@ -74,8 +74,11 @@ def run(args: argparse.Namespace) -> int:
 def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
     """Train a target and write it; measure it and its rivals on held-out text, and complete the card."""
     config = ModelConfig(args.vocab_size, args.width, args.num_layers, args.num_heads, args.hidden)
-    tokenizer = find_tokenizer(args.models / "tokenizer.ranks", config.vocab_size)
-    first = load(args.start_from) if args.start_from else None
+    first = load(args.start_from) if args.start_from is not None else None
+    check_beside(args.draft_weight, args.head_from, first)
+    other = first is None or first.folder.resolve() != args.models.resolve()
+    require(other, "models", str(args.models), "another folder than the set to start from")
+    tokenizer = find_tokenizer(args.models / "tokenizer.ranks", config.vocab_size, first)
     target, head, done = train_target(config, train, tokenizer, args.folder, first, args.draft_weight, args.head_from)
     round_to_bfloat16(target)
     made = making(train, done)
@@ -124,13 +127,15 @@ def prompts_bits(target: GPT, tokenizer: Tokenizer) -> float:
 
 def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
     """Train a head for the target of the set, write weights and card."""
-    allowed = args.name.isidentifier() or args.name.replace("-", "_").isidentifier()
-    require(allowed and args.name != "target", "name", args.name, "letters, digits, - and _, and not target")
+    allowed = args.name.replace("-", "_").isidentifier() and len(args.name) <= 64
+    require(allowed and args.name != "target", "name", args.name, "up to 64 letters, digits, - and _, and not target")
+    require(args.name != args.start_from, "name", args.name, "another than that of the head to start from")
     models, recipe = load(str(args.models)), RECIPES[args.recipe]
     given = {name: getattr(args, name) for name in HEAD_SHAPE if getattr(args, name) is not None}
-    require(not (given and args.start_from), "shape of a head", given, "left out where it starts from another")
-    shape = {} if args.start_from else HEAD_SHAPE | given
-    origin = args.start_from and read_card(models.folder, args.start_from)  # before it is overwritten
+    anew = args.start_from is None
+    require(anew or not given, "shape of a head", given, "left out where it starts from another")
+    shape = HEAD_SHAPE | given if anew else {}
+    origin = None if anew else read_card(models.folder, args.start_from)
     head, done = train_head(models, recipe, train, args.folder, args.start_from, **shape)
     round_to_bfloat16(head)
     prompts = [models.tokenizer.prompt(text) for texts in shipped_prompts().values() for text in texts]
@@ -153,9 +158,15 @@ def making(train: TrainConfig, done: Run) -> dict:
     }
 
 
-def find_tokenizer(path: Path, vocab_size: int) -> Tokenizer:
-    """The set's tokenizer; learned from a sample of the training text when there is none yet. ValueError
-    when it has another size."""
+def find_tokenizer(path: Path, vocab_size: int, first: ModelSet | None) -> Tokenizer:
+    """The set's tokenizer. When there is none yet: that of the set `first`, or its first merges; without one
+    it is learned from a sample of the training text. ValueError when it has another size."""
+    require(vocab_size > 256, "vocab_size", vocab_size, "above 256, the number of single bytes")
+    if not path.exists() and first is not None:
+        most = first.tokenizer.vocab_size
+        require(vocab_size <= most, "vocab_size", vocab_size, f"at most {most}, that of the set to start from")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_vocabulary(first.tokenizer.vocabulary[: vocab_size - 1], path)  # END is not in the file
     if not path.exists():
         corpus, rng = load_corpus(), random.Random(0)
         sample = rng.sample(corpus.train["code"], 350) + rng.sample(corpus.train["prose"], 150)

@@ -1,4 +1,5 @@
-"""How good a target is: bits per byte of held-out text, and the share of sums it gets right.
+"""How good a target is: bits per byte of held-out text, and the share of sums it gets right. And how often a
+head and its target agree.
 
 *Bits per byte* does not depend on the vocabulary: the bits the model needs for all tokens of a
 text, the END marks between documents included, over the bytes of the documents. The text is
@@ -7,7 +8,7 @@ scores only the tokens no earlier one has scored. So every token is scored once,
 those of the first half window are predicted from at least half a context.
 
 Shapes: B windows, T tokens of a window, V vocabulary. Deliberately left out: any sampling;
-both figures are functions of the weights. Read next: `ngram.py`.
+all figures are functions of the weights. Read next: `ngram.py`.
 """
 
 import math
@@ -146,7 +147,9 @@ def agreement(target: GPT, head: EagleHead, texts: Sequence[Sequence[int]]) -> f
 @torch.inference_mode()
 def first_choices(target: GPT, head: EagleHead, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
     """For each token of a text but the first and the last: the target's largest probability of what follows,
-    and whether the head, given true features, finds the same token likeliest. (T - 2,) each."""
+    and whether the head, given true features, finds the same token likeliest. (T - 2,) each, none when T < 3."""
+    if len(ids) < 3:
+        return torch.zeros(0), torch.zeros(0, dtype=torch.bool)
     tokens = torch.tensor(ids)
     features = target.features(tokens, torch.arange(len(ids)))
     guesses = head(features[:-2], target.embed(tokens[1:-1]), torch.arange(len(ids) - 2))  # of features 1, 2, ...

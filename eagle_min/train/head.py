@@ -145,10 +145,11 @@ def train_head(
     far more slowly than the other. Afterwards the factor moves into the weights.
     """
     target, tokenizer = models.target.requires_grad_(False), models.tokenizer
-    head = load_head(models.folder, first).requires_grad_(True) if first else new_head(target, train.seed, **shape)
-    digest = first and read_card(models.folder, first)["sha256"]
+    anew = first is None
+    head = new_head(target, train.seed, **shape) if anew else load_head(models.folder, first)
+    digest = None if anew else read_card(models.folder, first)["sha256"]
     factor = loudness(target)
-    louder(head, 1 / factor)
+    louder(head.requires_grad_(True), 1 / factor)
     run = Run(head, train, folder, {**asdict(recipe), **shape, "target": models.target_sha256, "first": digest})
     streams = training_streams(tokenizer, folder.parent)
     mixture = train.batch_tokens, train.sums_share, tokenizer.end_id

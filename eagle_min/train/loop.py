@@ -44,12 +44,13 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         least = 2 * self.seq_len  # one of the longer windows
-        require(self.batch_tokens >= least, "batch_tokens", self.batch_tokens, f"at least {least}")
+        fits = self.batch_tokens > 0 and self.batch_tokens % least == 0
+        require(fits, "batch_tokens", self.batch_tokens, f"a multiple of {least}, above 0")
         for name in ("matrix_lr", "other_lr"):
-            rate = getattr(self, name)
-            require(0 <= rate < math.inf, name, rate, "at least 0 and finite")
+            require(0 <= getattr(self, name) <= LARGEST_RATE, name, getattr(self, name), f"0 to {LARGEST_RATE:g}")
         require_seed(self.seed)
-        require(self.tokens >= self.batch_tokens, "tokens", self.tokens, f"at least one batch ({self.batch_tokens})")
+        allowed = f"at least one batch ({self.batch_tokens}) and below 2**60"
+        require(self.batch_tokens <= self.tokens < 2**60, "tokens", self.tokens, allowed)
         require(0 < self.decay <= 1, "decay", self.decay, "above 0 and at most 1")
         require(0 < self.sums_share < 1, "sums_share", self.sums_share, "between 0 and 1")
         require(self.num_threads >= 1, "num_threads", self.num_threads, "at least 1")
@@ -65,6 +66,7 @@ class TrainConfig:
         return min(1.0, rising, falling)
 
 
+LARGEST_RATE = 1e3  # any that learns is far smaller
 REPORT = 10  # steps between two lines of progress
 
 MAY_CHANGE = {"tokens", "decay", "long_share", "num_threads", "save_seconds", "micro_tokens"}  # when a run goes on

@@ -1,4 +1,4 @@
-"""Training the target: next-token cross-entropy on the mixture of domains.
+"""Training the target: next-token cross-entropy on the mixture of domains, and perhaps a draft's beside it.
 
 The last part of the run uses windows of the whole context, twice as long as before: short
 windows are cheaper, and little is lost. Read next: `head.py`.
@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..checkpoint import ModelSet, load_head
+from ..checkpoint import ModelSet, load_head, read_card
 from ..config import ModelConfig, require
 from ..head import EagleHead
 from ..model import GPT
@@ -86,6 +86,23 @@ def weights_for(config: ModelConfig, tokenizer: Tokenizer, first: ModelSet) -> d
     return weights
 
 
+def check_beside(draft_weight: float, head_from: str | None, first: ModelSet | None) -> None:
+    """ValueError for what a head beside a target cannot be trained with or begin as."""
+    require(0 <= draft_weight < math.inf, "draft_weight", draft_weight, "at least 0 and finite")
+    known = head_from is None or (first is not None and draft_weight > 0)
+    require(known, "head to start from", head_from, "one of a set to start from, and draft_weight above 0")
+
+
+def head_beside(target: GPT, seed: int, first: ModelSet | None, head_from: str | None) -> EagleHead:
+    """The head `head_from` of the set `first`, for a target whose vocabulary may be smaller; or a new one."""
+    if head_from is None:
+        return new_head(target, seed)
+    given = load_head(first.folder, head_from)
+    head = EagleHead(replace(given.config, vocab_size=target.vocab_size))
+    head.load_state_dict(given.state_dict())
+    return head
+
+
 def train_target(
     model: ModelConfig,
     train: TrainConfig,
@@ -95,24 +112,23 @@ def train_target(
     draft_weight: float = 0.0,
     head_from: str | None = None,
 ) -> tuple[GPT, EagleHead | None, Run]:
-    """Train in `folder`, going on where a run there stopped; returns the model and its run. The weights
-    start from those of the set `first`, if there is one. With a `draft_weight` a head is trained beside
-    the target, as in DeepSeek-V3's multi-token prediction (2412.19437, section 2.2), and returned too:
-    it starts as the head `head_from` of that set, or anew."""
-    require(0 <= draft_weight < math.inf, "draft_weight", draft_weight, "at least 0 and finite")
-    known = head_from is None or (first is not None and draft_weight > 0)
-    require(known, "head to start from", head_from, "one of a set to start from, and draft_weight above 0")
+    """Train in `folder`, going on where a run there stopped; returns the target, the head beside it, if any,
+    and the run. The weights start from those of the set `first`, if there is one. With a `draft_weight` a
+    head is trained beside the target, as in DeepSeek-V3's multi-token prediction (2412.19437, section
+    2.2): it starts as the head `head_from` of that set, or anew."""
+    check_beside(draft_weight, head_from, first)
     target, head = new_target(model, train.seed), None
     if first is not None:
         target.load_state_dict(target.state_dict() | weights_for(model, tokenizer, first))
     trained = nn.ModuleDict({"target": target})
     if draft_weight > 0:
-        head = load_head(first.folder, head_from) if head_from else new_head(target, train.seed + 2)
-        trained["head"] = head.requires_grad_(True)
+        head = head_beside(target, train.seed + 2, first, head_from)
+        trained["head"] = head
         loud = loudness(target)  # the head reads embeddings as loud as features; see `train_head`
         louder(head, 1 / loud)
     identity = {"model": asdict(model), "tokenizer": tokenizer.sha256, "first": first and first.target_sha256}
-    run = Run(trained, train, folder, {**identity, "draft_weight": draft_weight, "head_from": head_from})
+    identity |= {"draft_weight": draft_weight, "head_from": head_from and read_card(first.folder, head_from)["sha256"]}
+    run = Run(trained, train, folder, identity)
     streams = training_streams(tokenizer, folder.parent)
     mixture = train.batch_tokens, train.sums_share, tokenizer.end_id
     short = Batches(streams, train.seq_len, *mixture, train.seed)

@@ -196,8 +196,8 @@ FAULTS = (
     Fault(
         "the head to start from is read and not used",
         MODULE,
-        "requires_grad_(True) if first else",
-        "requires_grad_(True) and",
+        "if anew else load_head(models.folder, first)",
+        "",
         "tests/test_head.py::test_training_goes_on_from_the_weights_of_another_head",
         "beginner",
     ),
