@@ -34,7 +34,7 @@ SHIPPED = Path(__file__).parent.parent / "tinymodels"
 # name -> how its tree grows, the tree's limits, whether its children are sampled
 EAGLE_DRAFTERS = {
     "eagle2": (grow.confidence, TreeConfig(), False),
-    "eagle2-lean": (grow.confidence, TreeConfig(min_confidence=0.03), False),
+    "eagle2-lean": (grow.confidence, TreeConfig(depth=12, top_k=6, min_confidence=0.02), False),
     "eagle1": (grow.static, TreeConfig(num_nodes=26, depth=5), False),
     "eagle1-sampled": (grow.static_sampled, TreeConfig(num_nodes=26, depth=5), True),
     "ratio": (grow.ratio, TreeConfig(), False),

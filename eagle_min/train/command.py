@@ -29,7 +29,7 @@ from .target import check_beside, train_target
 
 HEAD_SHAPE = {"num_heads": 4, "hidden": 704}
 BESIDE = "beside"  # name of a head that was trained beside a target
-SCORED_TOKENS = 500_000  # of each domain's held-out text, spread evenly: the figure is good to a hundredth
+SCORED_TOKENS = 200_000  # of each domain's held-out text, spread evenly: the figure is good to some two hundredths
 HEAD_BATCH_TOKENS = 2048  # a head is small and soon trained: smaller steps, more of them
 
 
