@@ -136,6 +136,7 @@ def useless(models: ModelSet, drafter: EagleDrafter, args: argparse.Namespace) -
 
 
 def held_out_code(models: ModelSet, args: argparse.Namespace) -> list[Prefix]:
+    """The prefixes that agreement and calibration are counted behind."""
     longest = min(LONGEST, 3 * models.target.context // 4)
     documents = load_held_out().held_out["code"]
     return held_out_prefixes("code", documents, models.tokenizer, args.prefixes, args.seed, longest)

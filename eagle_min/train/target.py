@@ -122,8 +122,7 @@ def train_target(
         target.load_state_dict(target.state_dict() | weights_for(model, tokenizer, first))
     trained = nn.ModuleDict({"target": target})
     if draft_weight > 0:
-        head = head_beside(target, train.seed + 2, first, head_from)
-        trained["head"] = head
+        trained["head"] = head = head_beside(target, train.seed + 2, first, head_from)
         loud = loudness(target)  # the head reads embeddings as loud as features; see `train_head`
         louder(head, 1 / loud)
     identity = {"model": asdict(model), "tokenizer": tokenizer.sha256, "first": first and first.target_sha256}
@@ -136,7 +135,7 @@ def train_target(
     first_long = round((1 - train.long_share) * train.num_steps)
 
     def loss(windows: Tensor, seed: int) -> Tensor:
-        if draft_weight > 0:
+        if head is not None:
             return joint_loss(target, head, draft_weight, loud, windows)
         return next_token_loss(target, windows)
 
