@@ -1,6 +1,7 @@
 """The bank of faulty samplers: which property of a sampler notices which fault, and how many samples that takes.
 
-    python tests/bank.py              two tables: faults x properties, and the power of a statistical test
+    python tests/bank.py              two tables: faults x properties, and the power of a statistical test;
+                                      and how long the certifier takes to refute
     python tests/bank.py --markdown   the same for a README
     python tests/bank.py --json FILE  a row for each fault as well, with what it takes to get it again
     python tests/bank.py A2 C11       only the faults with these codes
@@ -20,20 +21,23 @@ texts or another number of tokens than the property looks at.
 """
 
 import argparse
+import functools
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
 from shlex import join
+from statistics import median
 
 import conftest  # noqa: F401 which puts the package on the path
 from mutants import samplers_accept, samplers_batch, samplers_coins, samplers_loop, samplers_step, samplers_tree
 from mutants.faulty import Faulty
-from properties import lattice, laws_over, noticed_by, num_samples
+from properties import laws_over, noticed_by, num_samples
 
 from eagle_min.config import require
+from eagle_min.exactness import certify
 from eagle_min.exactness.law import total_variation
 from eagle_min.lab.bank import NOTICED, POWER
 from eagle_min.lab.record import Row, check_writable, commit, machine, markdown_table, text_table, write_rows
@@ -47,8 +51,7 @@ CONTROLS: tuple[Faulty, ...] = tuple(row for family in FAMILIES for row in getat
 def power(row: Faulty) -> Row:
     """The first cycle in the fault's own world: how far off its law is, and what it takes to see that."""
     start = time.perf_counter()
-    with lattice(row.bits):
-        got, wanted = laws_over(row, row.world, 1)
+    got, wanted = laws_over(row, row.world, 1)
     seconds, needed = time.perf_counter() - start, num_samples(got, wanted)
     return {
         "total_variation": float(total_variation(got, wanted)),
@@ -57,10 +60,30 @@ def power(row: Faulty) -> Row:
     }
 
 
+@functools.cache
+def seconds_to_refute(sampler: Callable, kind: str, bits: int | None) -> float | None:
+    """Until the certifier has the smallest world in which the law is wrong; None when it finds none, and for a
+    step, which it cannot call. It looks for a world of its own, so once is enough for all pairs of a fault."""
+    if kind == "step":
+        return None
+    start = time.perf_counter()
+    verdict = certify(sampler, kind, exact=True, bits=bits)
+    return time.perf_counter() - start if verdict.status == "refuted" else None
+
+
 def measured(row: Faulty) -> Row:
     """All that is stored about a fault."""
     about = {"code": row.code, "name": row.name, "kind": row.kind, "origin": row.origin, "law_from": row.source}
-    return {**about, **noticed_by(row), **power(row)}
+    certified = {"seconds_to_refute": seconds_to_refute(row.sampler, row.kind, row.bits)}
+    return {**about, **noticed_by(row), **power(row), **certified}
+
+
+def refuted(rows: Sequence[Row]) -> str:
+    """The certifier's share and times, in a line."""
+    tried = [row["seconds_to_refute"] for row in rows if row["kind"] != "step"]
+    seconds = [each for each in tried if each is not None]
+    times = f": median {median(seconds):.1f} s, at most {max(seconds):.1f} s" if seconds else ""
+    return f"the certifier refutes {len(seconds)} of the {len(tried)} rows that it can call{times}"
 
 
 def provenance(arguments: Sequence[str]) -> Row:
@@ -95,7 +118,7 @@ def main(arguments: Sequence[str]) -> int:
             rows.append({**measured(row), **origin})
     write_rows(args.json, rows)
     table = markdown_table if args.markdown else text_table
-    print(table(NOTICED, rows), table(POWER, rows), sep="\n\n")
+    print(table(NOTICED, rows), table(POWER, rows), refuted(rows), sep="\n\n")
     return 0
 
 

@@ -5,7 +5,6 @@ all, however little. How many samples a test would need to see that is `num_samp
 """
 
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -18,7 +17,6 @@ from eagle_min.dice import Dice
 from eagle_min.exactness.bounds import most_accepted
 from eagle_min.exactness.contracts import Law, Sampler, completed, two_rows
 from eagle_min.exactness.law import Limits, law
-from eagle_min.exactness.sources import CURRENT
 from eagle_min.exactness.watch import watched
 from eagle_min.exactness.whole import Decoding, got_texts, wanted_texts
 from eagle_min.exactness.worlds import Table, Text, World, joint
@@ -38,16 +36,6 @@ CONTEXTS = tuple(
         (((3, 4, 3), (5, 4, 1)), ((2, 3, 5),)),
     )
 )
-
-
-@contextmanager
-def lattice(bits: int | None) -> Iterator[None]:
-    """Uniform numbers are multiples of 2^-bits inside."""
-    CURRENT.bits = bits
-    try:
-        yield
-    finally:
-        CURRENT.bits = None
 
 
 def place_of(row: Faulty, tables: tuple[Table, Table]) -> World | Decoding:
@@ -75,10 +63,15 @@ def wanted_target(row: Faulty, world: World) -> Table:
 # --- laws ---
 
 
+def enumerated(row: Faulty) -> Sampler:
+    """The row's sampler, given Fractions and the row's own coins."""
+    return Sampler(row.sampler, row.kind, exact=True, limits=Limits(), bits=row.bits)
+
+
 def cycle_law(row: Faulty, world: World, text: Text) -> Law:
     """The law of what one cycle returns behind `text`; not for batches and whole decoders."""
     if row.kind != "step":
-        return Sampler(row.sampler, row.kind, True, Limits()).cycle_law(world, text)
+        return enumerated(row).cycle_law(world, text)
 
     def laws_of(table: Table) -> Callable[[Text], np.ndarray]:
         return lambda more: np.array(table((*text, *more)), dtype=object)
@@ -91,8 +84,7 @@ def cycle_law(row: Faulty, world: World, text: Text) -> Law:
 
 def whole_texts(row: Faulty, decoding: Decoding) -> tuple[Law, Law]:
     """Got and wanted, END behind each text, so that a text that ends is no beginning of a longer one."""
-    got = got_texts(Sampler(row.sampler, row.kind, True, Limits()), decoding)
-    laws = got, dict(wanted_texts(decoding))
+    laws = got_texts(enumerated(row), decoding), dict(wanted_texts(decoding))
     return tuple({(*text, END): chance for text, chance in found.items()} for found in laws)
 
 
@@ -102,7 +94,7 @@ def laws_over(row: Faulty, world: World | Decoding, num_cycles: int) -> tuple[La
         if row.kind == "loop":
             return whole_texts(row, world)
         if row.kind == "batch":
-            return two_rows(Sampler(row.sampler, row.kind, True, Limits()), world)
+            return two_rows(enumerated(row), world)
         got = cycle_law(row, world, ())
         length = max(map(len, got)) + num_cycles - 1
         if num_cycles == 2:
@@ -131,9 +123,8 @@ def followed(row: Faulty, world: World, first: Law) -> Law:
 
 
 def own_laws(row: Faulty) -> tuple[Law, Law]:
-    """In the row's own world, with the row's own coins, over the cycles of its figure."""
-    with lattice(row.bits):
-        return laws_over(row, row.world, row.num_cycles)
+    """In the row's own world, over the cycles of its figure."""
+    return laws_over(row, row.world, row.num_cycles)
 
 
 def chance_of(beginning: Beginning, found: Law) -> Fraction:
@@ -179,10 +170,10 @@ def breaks_the_support(row: Faulty, over_contexts: list[tuple[Law, Law]]) -> boo
     """In its own world or in one of CONTEXTS; for a sampler that looks at uniform numbers also on the lattice."""
     if any(forbidden(*laws) for laws in (laws_over(row, row.world, 1), *over_contexts)):
         return True
-    if row.kind == "step" or Sampler(row.sampler, row.kind, True, Limits()).takes_dice:
+    if row.kind == "step" or enumerated(row).takes_dice:
         return False
-    with lattice(LATTICE_BITS):
-        return any(forbidden(*laws_over(row, where, 1)) for where in (row.world, *in_contexts(row)))
+    coarse = replace(row, bits=LATTICE_BITS)
+    return any(forbidden(*laws_over(coarse, where, 1)) for where in (row.world, *in_contexts(row)))
 
 
 def num_accepted(row: Faulty) -> Fraction:
@@ -200,7 +191,8 @@ def is_above_bound(row: Faulty) -> bool | None:
 
 
 def noticed_by(row: Faulty) -> dict[str, bool | None]:
-    """Property -> whether it notices the row; found by enumeration."""
+    """Property -> whether it notices the row; found by enumeration, on real numbers but for the support."""
+    row = replace(row, bits=None)
     got, wanted = laws_over(row, own_pair(row), 1)
     length = max(map(len, (*got, *wanted)))
     firsts = [1, 1 + length // 2] if row.kind == "batch" else [0]  # a row of a batch begins with its number

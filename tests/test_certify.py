@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from eagle_min.__main__ import main
 from eagle_min.exactness import assert_lossless, certify, rules
 from eagle_min.exactness.contracts import Sampler
-from eagle_min.exactness.known import KNOWN
+from eagle_min.exactness.known import KNOWN, name_of
 from eagle_min.exactness.law import Limits, law
 from eagle_min.exactness.report import report
 from eagle_min.exactness.sources import drawing_from
@@ -131,6 +131,11 @@ def test_known_faults_are_refuted_and_named(kind):
         names.add(verdict.counterexample.known)
         assert verdict.counterexample.known in report(verdict)
     assert len(names) >= len(KNOWN[kind]) - 1
+
+
+def test_a_known_fault_that_takes_too_many_branches_names_nothing():
+    world = World(*(Table(((Fraction(1, 2), Fraction(1, 2)),)) for _ in range(2)), (-1, 0), (0, 0))
+    assert name_of(Sampler(samplers.chain_dice, "chain", True, Limits(max_branches=1)), world, {}) is None
 
 
 @pytest.mark.parametrize("name", UNDECIDED)
@@ -258,7 +263,7 @@ def test_choices_of_every_source_have_their_weights():
     for name, draw in draws.items():
 
         def program(dice, draw=draw):
-            with drawing_from(dice):
+            with drawing_from(dice, corners=[]):
                 return draw()
 
         with watched():
@@ -268,7 +273,7 @@ def test_choices_of_every_source_have_their_weights():
 
 def test_without_replacement_the_second_draw_knows_the_first():
     def program(dice):
-        with drawing_from(dice):
+        with drawing_from(dice, corners=[]):
             return tuple(torch.multinomial(torch.tensor([2.0, 1.0, 1.0]), 2).tolist())
 
     with watched():

@@ -72,6 +72,22 @@ def test_a_forbidden_text_is_enough():
     assert evidence.log_capital == math.inf
 
 
+def test_error_rates_are_those_of_all_worlds_together(monkeypatch):
+    """In a world the capital of `enough` is reached by chance with a probability of exp(-enough) (Ville)."""
+    false_alarms, risks = [], []
+    gather = sample.gather
+
+    def spied(sampler, world, dice, num_samples, enough):
+        false_alarms.append(math.exp(-enough))
+        return gather(sampler, world, dice, num_samples, enough)
+
+    monkeypatch.setattr(sample, "gather", spied)
+    monkeypatch.setattr(Evidence, "distance", lambda self, risk: risks.append(risk) or 0.0)
+    certify_by_samples(samplers.chain_numpy, "chain", 1, num_worlds=4)
+    assert len(false_alarms) == len(risks) == 4
+    assert sum(false_alarms) == pytest.approx(sample.FALSE_ALARM) and sum(risks) == pytest.approx(sample.MISSED)
+
+
 def test_the_stated_distance_shrinks_like_one_over_the_root_and_covers_what_was_counted():
     even = {(0,): Fraction(1, 2), (1,): Fraction(1, 2)}
     distances = []

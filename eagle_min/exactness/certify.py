@@ -17,15 +17,14 @@ from hypothesis import strategies as st
 
 from ..config import require
 from .bounds import most_accepted
-from .contracts import TOLERANCE, Law, Sampler, two_cycles
+from .contracts import TOLERANCE, Law, Sampler, two_cycles, two_rows
 from .guarded import BrokenContract, OutOfTime
 from .known import name_of
 from .law import BranchLimit, HiddenState, Limits, Number, total_variation
-from .sources import CURRENT
 from .uniform import Undecided
 from .watch import watched
 from .whole import Decoding, decodings, got_texts, wanted_texts
-from .worlds import World, chains, hard_cases, trees
+from .worlds import World, chains, hard_cases, independent, trees
 
 LIMITS = Limits(max_branches=20_000, max_seconds=60.0)  # of the law of one cycle
 
@@ -39,12 +38,12 @@ SEARCH = settings(
 )
 
 WORLDS: dict[str, st.SearchStrategy[World | Decoding]] = {
-    "chain": chains(),
-    "tree": trees(),
-    "tree-sampled": trees(max_drafted=3),
-    "tree-iid": trees(max_drafted=3, repeated=True),
-    "batch": chains(max_drafted=1),
-    "loop": decodings(),
+    "chain": independent(chains()),
+    "tree": independent(trees()),
+    "tree-sampled": independent(trees(max_drafted=3)),
+    "tree-iid": independent(trees(max_drafted=3, repeated=True)),
+    "batch": independent(chains(max_drafted=1)),
+    "loop": independent(decodings()),
 }
 
 
@@ -76,7 +75,7 @@ class Verdict:
     hard: Counter = field(default_factory=Counter)  # hard case -> worlds that had it
     corners: list[str] = field(default_factory=list)
     committed: Number = 0  # tokens of a first cycle, expected, mean over worlds
-    committed_at_most: Number = 0  # the same for the best rule there is
+    committed_at_most: Number = 0  # an upper bound of the same for every exact rule
     hangs: World | Decoding | None = None  # where a call did not return
 
 
@@ -107,8 +106,7 @@ def certify(
     require(kind in WORLDS, "kind", kind, f"one of {', '.join(WORLDS)}")
     require(num_worlds >= 1, "worlds", num_worlds, "at least 1")
     require(bits is None or 1 <= bits <= 24, "bits", bits, "between 1 and 24")
-    sampler, verdict = Sampler(function, kind, exact, limits), Verdict(kind, exact, bits)
-    CURRENT.corners, CURRENT.bits = [], bits
+    sampler, verdict = Sampler(function, kind, exact, limits, bits), Verdict(kind, exact, bits)
 
     def search(world: World | Decoding) -> None:
         try_world(sampler, world, verdict)
@@ -116,10 +114,10 @@ def certify(
     try:
         settings(SEARCH, max_examples=num_worlds)(given(WORLDS[kind])(search))()
     except Refuted:
-        verdict.status = "refuted"
-    finally:
-        CURRENT.bits = None
-    verdict.num_branches, verdict.corners = sampler.num_branches, list(dict.fromkeys(CURRENT.corners))
+        verdict.status, found = "refuted", verdict.counterexample
+        if bits is None and found.broken is None:
+            verdict.counterexample = replace(found, known=name_of(sampler, found.world, found.got))
+    verdict.num_branches, verdict.corners = sampler.num_branches, list(dict.fromkeys(sampler.corners))
     return verdict
 
 
@@ -144,35 +142,35 @@ def try_world(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> No
     refuted()
 
 
-def both_laws(sampler: Sampler, world: World | Decoding) -> tuple[Law, Law]:
-    """Got and wanted."""
+def laws(sampler: Sampler, world: World | Decoding) -> tuple[Law, Law, Law]:
+    """Got and wanted; and the law of a first cycle, empty where there is no one cycle."""
     if isinstance(world, Decoding):
-        return got_texts(sampler, world), dict(wanted_texts(world))
-    return two_cycles(sampler, world)
+        return got_texts(sampler, world), dict(wanted_texts(world)), {}
+    if sampler.kind == "batch":
+        return (*two_rows(sampler, world), {})
+    first_cycle = sampler.cycle_law(world, ())
+    return (*two_cycles(sampler, world, first_cycle), first_cycle)
 
 
 def judge(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
     """Compare the two laws in one world; `Refuted` when they differ, with the world in the verdict."""
-    got, wanted = both_laws(sampler, world)
+    got, wanted, first_cycle = laws(sampler, world)
     distance = total_variation(got, wanted)
     if distance > (0 if sampler.exact else TOLERANCE):
-        name = None if isinstance(world, Decoding) else name_of(sampler.kind, world, got, sampler)
-        verdict.counterexample = Counterexample(world, got, wanted, known=name)
+        verdict.counterexample = Counterexample(world, got, wanted)
         refuted()
     verdict.num_worlds += 1
     verdict.largest_distance = max(verdict.largest_distance, distance)
     verdict.hard.update(hard_cases(world.world if isinstance(world, Decoding) else world))
-    if sampler.kind in ("batch", "loop"):
-        return  # there is no one first cycle
-    first = sampler.cycle_law(world, ())
-    verdict.committed += sum(len(text) * chance for text, chance in first.items())
-    verdict.committed_at_most += most_accepted(world, sampler.kind) + 1
+    if first_cycle:
+        verdict.committed += sum(len(text) * chance for text, chance in first_cycle.items())
+        verdict.committed_at_most += most_accepted(world, sampler.kind) + 1
 
 
 def judge_support(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
     """On the lattice: no text that the target gives probability 0, and where the draft is the target no
     refusal. `Refuted` otherwise."""
-    got, wanted = both_laws(sampler, world)
+    got, wanted, _ = laws(sampler, world)
     impossible = {text: chance for text, chance in got.items() if not wanted.get(text)}
     if impossible:
         verdict.counterexample = Counterexample(world, impossible, {})

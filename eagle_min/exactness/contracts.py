@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dice import Dice
+from ..dice import Dice, Name
 from .guarded import BrokenContract, OutOfTime, guarded
 from .law import Limits, Number, branches
-from .sources import CURRENT, drawing_from
+from .sources import drawing_from
 from .worlds import Row, Table, Text, World, joint, likely, paths
 
 Law = dict[Text, Number]
@@ -42,11 +42,12 @@ class Breach:
 class Sampler:
     """The function under test, called by the contract of its kind."""
 
-    def __init__(self, function: Callable, kind: str, exact: bool, limits: Limits) -> None:
-        """`exact`: hand over arrays of Fractions, not of float64."""
-        self.function, self.kind, self.exact, self.limits = function, kind, exact, limits
+    def __init__(self, function: Callable, kind: str, exact: bool, limits: Limits, bits: int | None = None) -> None:
+        """`exact`: hand over arrays of Fractions, not of float64. `bits`: uniform numbers are multiples of 2^-bits."""
+        self.function, self.kind, self.exact, self.limits, self.bits = function, kind, exact, limits, bits
         self.takes_dice = "dice" in inspect.signature(function).parameters
         self.num_branches = 0
+        self.corners: list[str] = []  # what only rounding, or a number of exactly 0, decided
 
     def array(self, rows: Sequence[Row], vocab_size: int) -> np.ndarray:
         """(len(rows), V), of Fractions or float64."""
@@ -63,7 +64,7 @@ class Sampler:
 
     def invoke(self, dice: Dice, arguments: Sequence[Any], more: dict) -> Any:
         """The bare call."""
-        with drawing_from(dice):
+        with drawing_from(dice, self.corners, self.bits):
             return self.function(*arguments, **more)
 
     def cycle_law(self, world: World, text: Text) -> Law:
@@ -92,7 +93,7 @@ class Sampler:
             broken += chance
             if self.exact or broken > TOLERANCE:
                 raise result.error
-            CURRENT.corners.append(f"with a probability of {float(chance):.0e} the function {result.error}")
+            self.corners.append(f"with a probability of {float(chance):.0e} the function {result.error}")
         return found
 
 
@@ -109,43 +110,42 @@ def as_path(returned: Any, tokens: Sequence[int], parents: Sequence[int], vocab_
     return path
 
 
+def drawn_chain(
+    sampler: Sampler, world: World, text: Text, size: int, dice: Dice, name: Name
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`size` drafts behind `text`, drawn one after the other: (size,), and the laws q (size, V), p (size + 1, V)."""
+    tokens: list[int] = []
+    for place in range(size):
+        row = np.array(world.draft((*text, *tokens)), dtype=object)
+        tokens.append(dice.categorical(row, (*name, place)))
+    texts = [(*text, *tokens[:place]) for place in range(size + 1)]
+    q = sampler.array([world.draft(t) for t in texts[:-1]], world.target.vocab_size)
+    p = sampler.array([world.target(t) for t in texts], world.target.vocab_size)
+    return np.array(tokens, dtype=int), q, p
+
+
+def as_chain(returned: Any, drafted: np.ndarray, vocab_size: int) -> Text:
+    """`as_path` for a chain."""
+    return as_path(returned, [-1, *drafted.tolist()], range(-1, len(drafted)), vocab_size)
+
+
 def play_chain(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
     """Draw a chain, judge it."""
-    tokens, parents, size = [-1], world.parents, world.num_drafted
-    for place in range(size):
-        row = np.array(world.draft((*text, *tokens[1:])), dtype=object)
-        tokens.append(dice.categorical(row, ("drafted", place)))
-    texts = [(*text, *tokens[1 : place + 1]) for place in range(size + 1)]
-    vocab_size = world.target.vocab_size
-    q = sampler.array([world.draft(t) for t in texts[:-1]], vocab_size)
-    p = sampler.array([world.target(t) for t in texts], vocab_size)
-    return as_path(sampler.call(dice, np.array(tokens[1:]), q, p), tokens, parents, vocab_size)
+    drafted, q, p = drawn_chain(sampler, world, text, world.num_drafted, dice, ("drafted",))
+    return as_chain(sampler.call(dice, drafted, q, p), drafted, world.target.vocab_size)
 
 
 def play_batch(sampler: Sampler, world: World, text: Text, dice: Dice) -> tuple[Text, ...]:
     """Two sequences with chains of different length in one call; the second one without its last draft."""
-    batch = []
-    for number, size in enumerate((world.num_drafted, world.num_drafted - 1)):
-        start = (*text, number)
-        tokens = [-1]
-        for place in range(size):
-            row = np.array(world.draft((*start, *tokens[1:])), dtype=object)
-            tokens.append(dice.categorical(row, ("drafted", number, place)))
-        batch.append((start, tokens))
-    vocab_size, drafted = world.target.vocab_size, [np.array(tokens[1:], dtype=int) for _, tokens in batch]
-    q = [
-        sampler.array([world.draft((*start, *tokens[1 : i + 1])) for i in range(len(tokens) - 1)], vocab_size)
-        for start, tokens in batch
+    batch = [
+        drawn_chain(sampler, world, (*text, number), size, dice, ("drafted", number))
+        for number, size in enumerate((world.num_drafted, world.num_drafted - 1))
     ]
-    p = [
-        sampler.array([world.target((*start, *tokens[1 : i + 1])) for i in range(len(tokens))], vocab_size)
-        for start, tokens in batch
-    ]
+    drafted, q, p = map(list, zip(*batch))
     returned = sampler.call(dice, drafted, q, p)
     if len(returned) != len(batch):
         raise BrokenContract(f"returned {len(returned)} rows for {len(batch)}")
-    chains = (range(-1, len(tokens) - 1) for _, tokens in batch)
-    return tuple(as_path(row, tokens, chain, vocab_size) for row, (_, tokens), chain in zip(returned, batch, chains))
+    return tuple(as_chain(*row, world.target.vocab_size) for row in zip(returned, drafted))
 
 
 def play_tree(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
@@ -219,13 +219,12 @@ def two_rows(sampler: Sampler, world: World) -> tuple[Law, Law]:
     return got, {first + second: p * q for (first, p), (second, q) in product(*wanted)}
 
 
-def two_cycles(sampler: Sampler, world: World) -> tuple[Law, Law]:
-    """Got and wanted: the joint law of the first tokens over two cycles."""
-    if sampler.kind == "batch":
-        return two_rows(sampler, world)
+def two_cycles(sampler: Sampler, world: World, first_cycle: Law | None = None) -> tuple[Law, Law]:
+    """Got and wanted: the joint law of the first tokens over two cycles. `first_cycle`: the law of what the first
+    one returns, from who has it already."""
     length = world_length(world, sampler.kind)
     got: Law = {}
-    for first, chance in sampler.cycle_law(world, ()).items():
+    for first, chance in (first_cycle or sampler.cycle_law(world, ())).items():
         for second, more in sampler.cycle_law(world, first).items():
             key = (*first, *second)
             got[key] = got.get(key, 0) + chance * more

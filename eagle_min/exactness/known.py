@@ -4,7 +4,7 @@ Each function here is wrong in one way, on purpose. When a sampler is refuted, t
 in the same world, and the one whose law is the same is named, with the place where it was seen. Read next: `sample.py`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy as np
 from ..dice import Dice
 from .contracts import TOLERANCE, Law, Sampler, two_cycles
 from .guarded import BrokenContract
-from .law import total_variation
+from .law import BranchLimit, total_variation
+from .rules import chain_by, ratio, residual, token_by_token
 from .worlds import World
 
 
@@ -24,42 +25,16 @@ class Known(NamedTuple):
     sampler: Callable[..., list[int]]
 
 
-def chain_by(
-    chance: Callable[[np.ndarray, np.ndarray, int], Any],
-    rest: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
-    late: int = 0,
-) -> Callable[..., list[int]]:
-    """A chain verifier: `chance(p, q, token)` of acceptance, `rest(p, q, token)` weights after a refusal;
-    laws of the target are taken `late` rows too late."""
-
-    def sampler(draft_tokens: Sequence[int], draft_probs: Any, target_probs: Any, *, dice: Dice) -> list[int]:
-        out: list[int] = []
-        for place, token in enumerate(draft_tokens):
-            p, q = target_probs[min(place + late, len(target_probs) - 1)], draft_probs[place]
-            if not dice.accept(min(chance(p, q, token), 1), ("coin", place)):
-                weights = rest(p, q, token)
-                return [*out, dice.categorical(weights if weights.any() else p, ("rest", place))]
-            out.append(int(token))
-        return [*out, dice.categorical(target_probs[-1], ("bonus",))]
-
-    return sampler
-
-
-def ratio(p: np.ndarray, q: np.ndarray, token: int) -> Any:
-    """The right chance of acceptance, before it is cut at 1."""
-    return p[token] / q[token]
-
-
-def residual(p: np.ndarray, q: np.ndarray, token: int) -> np.ndarray:
-    """The right weights after a refusal."""
-    return np.maximum(p - q, 0)
-
-
 def residual_there_only(p: np.ndarray, q: np.ndarray, token: int) -> np.ndarray:
     """q is subtracted at the refused token and nowhere else."""
     left = p.copy()
     left[token] = max(p[token] - q[token], 0)
     return left
+
+
+def one_place_on(draft_tokens: Any, draft_probs: Any, target_probs: Any, *, dice: Dice) -> list[int]:
+    """Each draft is judged by the law one place on."""
+    return token_by_token(draft_tokens, draft_probs, np.concatenate([target_probs[1:], target_probs[-1:]]), dice=dice)
 
 
 def tree_by(refused: Callable[[np.ndarray, int], np.ndarray]) -> Callable[..., list[int]]:
@@ -119,9 +94,7 @@ CHAIN = (
         "leniency, SGLang thresholds",
         chain_by(lambda p, q, t: 2 * ratio(p, q, t), residual),
     ),
-    Known(
-        "each draft is judged by the law one place on", "ohdearquant/lattice #243", chain_by(ratio, residual, late=1)
-    ),
+    Known("each draft is judged by the law one place on", "ohdearquant/lattice #243", one_place_on),
 )
 TREE = (
     Known("siblings are not renormalised after a refusal", "a rewritten EAGLE-2 loop", tree_by(struck_out)),
@@ -131,13 +104,13 @@ SAMPLED = (Known("siblings are judged by the raw q", "SafeAILab/EAGLE #50", raw_
 KNOWN = {"chain": CHAIN, "tree": TREE, "tree-sampled": SAMPLED}
 
 
-def name_of(kind: str, world: World, got: Law, sampler: Sampler) -> str | None:
-    """The known fault whose law in this world is `got`; None when there is none."""
-    for known in KNOWN.get(kind, ()):
-        other = Sampler(known.sampler, kind, sampler.exact, sampler.limits)
+def name_of(sampler: Sampler, world: World, got: Law) -> str | None:
+    """The known fault of the sampler's kind whose law in this world is `got` too; None when there is none."""
+    for known in KNOWN.get(sampler.kind, ()):
+        other = Sampler(known.sampler, sampler.kind, sampler.exact, sampler.limits)
         try:
             law, _ = two_cycles(other, world)
-        except BrokenContract:
+        except (BrokenContract, BranchLimit):
             continue
         if total_variation(law, got) <= TOLERANCE:
             return f"{known.name} ({known.seen})"

@@ -50,12 +50,12 @@ def evidence(verdict: Verdict) -> list[str]:
         return [f"worlds {count}, sequences of answers {verdict.num_branches}"]
     hard = ", ".join(f"{name} {100 * number // count} %" for name, number in sorted(verdict.hard.items()))
     got, most = float(verdict.committed / count), float(verdict.committed_at_most / count)
-    accepted = [f"tokens a cycle, expected: {got:.3f}; bound for any exact rule: {most:.3f}"] if got else []
+    accepted = f"tokens a cycle, expected: {got:.3f}; no exact rule has more than {most:.3f}, and none need reach that"
     return [
         f"worlds {count}, sequences of answers {verdict.num_branches}, largest total variation "
         f"{float(verdict.largest_distance):.1e}",
         f"worlds with: {hard or 'no hard case'}",
-        *accepted,
+        *([accepted] if got else []),
     ]
 
 

@@ -10,7 +10,7 @@ once, which is why they are not in the decoding loop here. Works on floats and o
 Read next: `accepted.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -21,15 +21,36 @@ from ..dice import Dice
 GRID = 64  # K-SEQ's factor is taken from multiples of 1 / GRID: any that fits is exact
 
 
-def token_by_token(draft_tokens: Sequence[int], draft_probs: Any, target_probs: Any, *, dice: Dice) -> list[int]:
-    """Accept x with min(1, p(x) / q(x)); at the first refusal draw from (p - q)+."""
-    out: list[int] = []
-    for place, token in enumerate(draft_tokens):
-        p, q = target_probs[place], draft_probs[place]
-        if not dice.accept(min(p[token], q[token]) / q[token], ("coin", place)):
-            return [*out, dice.categorical(np.maximum(p - q, 0), ("residual", place))]
-        out.append(int(token))
-    return [*out, dice.categorical(target_probs[-1], ("bonus",))]
+def ratio(p: np.ndarray, q: np.ndarray, token: int) -> Any:
+    """The chance of acceptance that keeps the law, before it is cut at 1."""
+    return p[token] / q[token]
+
+
+def residual(p: np.ndarray, q: np.ndarray, token: int) -> np.ndarray:
+    """The weights after a refusal that keep the law."""
+    return np.maximum(p - q, 0)
+
+
+def chain_by(
+    chance: Callable[[np.ndarray, np.ndarray, int], Any], rest: Callable[[np.ndarray, np.ndarray, int], np.ndarray]
+) -> Callable[..., list[int]]:
+    """A rule for chains: accept x with min(1, `chance(p, q, x)`); at the first refusal draw with the weights
+    `rest(p, q, x)`, or from p where they are all 0, which happens to faulty rules only."""
+
+    def sampler(draft_tokens: Sequence[int], draft_probs: Any, target_probs: Any, *, dice: Dice) -> list[int]:
+        out: list[int] = []
+        for place, token in enumerate(draft_tokens):
+            p, q = target_probs[place], draft_probs[place]
+            if not dice.accept(min(chance(p, q, token), 1), ("coin", place)):
+                weights = rest(p, q, token)
+                return [*out, dice.categorical(weights if weights.any() else p, ("rest", place))]
+            out.append(int(token))
+        return [*out, dice.categorical(target_probs[-1], ("bonus",))]
+
+    return sampler
+
+
+token_by_token = chain_by(ratio, residual)  # min(1, p(x) / q(x)); after a refusal (p - q)+
 
 
 def block(draft_tokens: Sequence[int], draft_probs: Any, target_probs: Any, *, dice: Dice) -> list[int]:

@@ -20,13 +20,14 @@ MOST_ANSWERS = 10_000  # of one question
 
 
 class Current:
-    """The dice of the run that is going on, and the number of draws so far, which is their name."""
+    """The dice of the run that is going on, and the number of draws so far, which is their name. There is one of
+    these, for generators that a program made while it was imported know of no other; `drawing_from` sets it."""
 
     def __init__(self) -> None:
         self.dice: Dice | None = None
         self.num_draws = 0
         self.corners: list[str] = []
-        self.bits: int | None = None  # uniform numbers are multiples of 2^-bits; None: real numbers
+        self.bits: int | None = None
 
     def name(self) -> tuple[str, int]:
         if self.dice is None:
@@ -53,9 +54,10 @@ CURRENT = Current()
 
 
 @contextlib.contextmanager
-def drawing_from(dice: Dice) -> Iterator[None]:
-    """All draws of a run come from these dice."""
-    CURRENT.dice, CURRENT.num_draws = dice, 0
+def drawing_from(dice: Dice, corners: list[str], bits: int | None = None) -> Iterator[None]:
+    """All draws of a run come from these dice. `corners` gets a line for each comparison that only a number of
+    exactly 0 decides; with `bits` uniform numbers are multiples of 2^-bits."""
+    CURRENT.dice, CURRENT.num_draws, CURRENT.corners, CURRENT.bits = dice, 0, corners, bits
     try:
         yield
     finally:

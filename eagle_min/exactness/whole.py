@@ -25,7 +25,9 @@ from ..dice import Dice
 from .contracts import Law, Sampler
 from .guarded import BrokenContract
 from .law import Number
-from .worlds import Row, Text, World, likely, paths, trees
+from .worlds import Row, Text, World, likely, paths, siblings, trees
+
+SAMPLINGS = (SamplingConfig(1.0), SamplingConfig(1.0, top_k=2), SamplingConfig(0.0))
 
 
 @dataclass(frozen=True)
@@ -118,12 +120,19 @@ def drafter_of(sampler: Sampler, decoding: Decoding, dice: Dice) -> Callable[[An
 
 @st.composite
 def decodings(draw: st.DrawFn) -> Decoding:
-    """Small worlds with a prompt, a limit, perhaps a stop token and a filter."""
-    world = draw(trees(max_drafted=2))
+    """Small worlds with a prompt, a limit, perhaps a stop token and a filter.
+
+    Half of them are hard: at temperature 1 either of two children may be taken, and the text goes on behind the
+    first cycle, for only there shows which rows a decoder has kept of it. Drawn children multiply the branches
+    of a cycle, so texts are shorter there.
+    """
+    hard = draw(st.booleans())
+    world = draw(siblings() if hard else trees(max_drafted=2))
     vocab_size = world.target.vocab_size
     # a law without zeros: any number of children can be drawn from it
     sampled = draw(st.booleans()) and all(0 not in row for row in world.draft.rows)
-    sampling = draw(st.sampled_from([SamplingConfig(1.0), SamplingConfig(0.0), SamplingConfig(1.0, top_k=2)]))
+    sampling = draw(st.sampled_from(SAMPLINGS[:2] if hard else SAMPLINGS))
     prompt = tuple(draw(st.lists(st.integers(0, vocab_size - 1), min_size=1, max_size=2)))
     stop = frozenset(draw(st.lists(st.integers(0, vocab_size - 1), max_size=1)))
-    return Decoding(world, prompt, draw(st.integers(1, 4)), stop, sampling, sampled)
+    limit = draw(st.integers(3 if hard else 1, 3 if sampled else 4))
+    return Decoding(world, prompt, limit, stop, sampling, sampled)

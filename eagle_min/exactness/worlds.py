@@ -110,6 +110,22 @@ def trees(draw: st.DrawFn, max_drafted: int = 4, repeated: bool = False) -> Worl
     return World(draw(tables(vocab_size)), draw(tables(vocab_size)), tuple(parents), tuple(ranks))
 
 
+@st.composite
+def siblings(draw: st.DrawFn) -> World:
+    """A world whose drafts are two children of the root; of a vocabulary of two they would be all of it."""
+    return World(draw(tables(MAX_VOCAB)), draw(tables(MAX_VOCAB)), (-1, 0, 0), (0, 0, 1))
+
+
+def independent(strategy: st.SearchStrategy) -> st.SearchStrategy:
+    """The same worlds, each drawn anew.
+
+    Of a value that it has drawn, Hypothesis makes up to six more by copying one part of it over another of its
+    kind: of forty worlds most would be alike, and some corner in none of them. It leaves the elements of
+    a list alone that may not repeat, so each world is drawn as the one element of such a list.
+    """
+    return st.lists(strategy, min_size=1, max_size=1, unique=True).map(lambda drawn: drawn[0])
+
+
 # --- how hard a world is ---
 
 

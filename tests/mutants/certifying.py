@@ -4,6 +4,7 @@ from .fault import Fault
 
 TESTS = "tests/test_certify.py::"
 ACCEPTED, SAMPLES = "tests/test_accepted.py::", "tests/test_sample.py::"
+WORLDS = "tests/test_worlds.py::"
 X = "eagle_min.exactness."
 
 FAULTS = (
@@ -102,6 +103,38 @@ FAULTS = (
         "self.log_capital += 1",
         SAMPLES + "test_a_forbidden_text_is_enough",
         "beginner",
+    ),
+    Fault(
+        "each world may raise the false alarm of all",
+        X + "sample",
+        "math.log(len(worlds) / FALSE_ALARM)",
+        "math.log(1 / FALSE_ALARM)",
+        SAMPLES + "test_error_rates_are_those_of_all_worlds_together",
+        "common: many tests, each at the level of one",
+    ),
+    Fault(
+        "the stated distance holds in each world, not in all",
+        X + "sample",
+        "evidence.distance(MISSED / len(worlds))",
+        "evidence.distance(MISSED)",
+        SAMPLES + "test_error_rates_are_those_of_all_worlds_together",
+        "common: many tests, each at the level of one",
+    ),
+    Fault(
+        "worlds are variants of one another",
+        X + "worlds",
+        "return st.lists(strategy, min_size=1, max_size=1, unique=True).map(lambda drawn: drawn[0])",
+        "return strategy",
+        WORLDS + "test_worlds_are_no_variants_of_one_another",
+        "a generator that is trusted, not measured",
+    ),
+    Fault(
+        "decoders are tried on any small worlds",
+        X + "whole",
+        "hard = draw(st.booleans())",
+        "hard = False",
+        WORLDS + "test_a_third_of_the_loops_goes_on_behind_siblings",
+        "a cache that keeps the wrong rows went unnoticed in forty worlds",
     ),
     Fault(
         "the stated distance forgets what was counted",

@@ -7,7 +7,8 @@ import numpy as np
 import samplers
 
 from eagle_min.exactness import rules
-from eagle_min.exactness.known import chain_by, ratio, residual, struck_out
+from eagle_min.exactness.known import struck_out
+from eagle_min.exactness.rules import chain_by, ratio, residual
 
 from .faulty import TWO, Faulty, P, Q, first, known, law_of, pair
 

@@ -3,7 +3,7 @@
 import numpy as np
 import samplers
 
-from eagle_min.exactness.known import chain_by
+from eagle_min.exactness.rules import chain_by
 
 from .faulty import BASE, THREE_LAWS, Faulty, after, first, world
 

@@ -7,7 +7,7 @@ import numpy as np
 import samplers
 
 from eagle_min.exactness import rules
-from eagle_min.exactness.known import chain_by, ratio, residual
+from eagle_min.exactness.rules import chain_by, ratio, residual
 
 from .faulty import SECOND, TWO, TWO_LAWS, Faulty, P, Q, after, first, known, law_of, on_second_pair, pair, world
 
