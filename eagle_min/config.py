@@ -6,6 +6,7 @@ and nowhere else. Read next: `sampling.py`.
 
 import math
 from dataclasses import dataclass
+from numbers import Integral
 
 
 def require(condition: bool, what: str, value: object, allowed: str) -> None:
@@ -15,8 +16,8 @@ def require(condition: bool, what: str, value: object, allowed: str) -> None:
 
 
 def is_count(value: object) -> bool:
-    """True for an integer of at least 1; True itself is none."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    """True for an integer of at least 1, numpy's too; True itself is none."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
 
 
 def require_seed(seed: int) -> None:

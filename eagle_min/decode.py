@@ -11,6 +11,7 @@ Read next: `checkpoint.py`.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -111,7 +112,8 @@ class Ending:
     coincides with a limit the reason is `stop`, and `length` goes before `context`."""
 
     def __init__(self, num_prompt: int, max_new_tokens: int, context: int, stop: Collection[int]) -> None:
-        require(max_new_tokens >= 0, "max_new_tokens", max_new_tokens, "at least 0")
+        whole = isinstance(max_new_tokens, Integral) and max_new_tokens >= 0
+        require(whole, "max_new_tokens", max_new_tokens, "an integer of at least 0")
         self.stop = stop
         self.room, self.limit = min((max_new_tokens, "length"), (context - num_prompt, "context"), key=lambda x: x[0])
         self.reason: str | None = None if self.room else self.limit

@@ -12,6 +12,7 @@ The dice that visit every outcome are in `exactness/law.py`. Read next: `verify.
 
 import math
 from hashlib import blake2b
+from numbers import Integral
 from typing import Protocol
 
 import numpy as np
@@ -82,8 +83,8 @@ class SeededDice:
     """Counter-based dice: a draw is a function of seed and name, one number each (see `uniform`)."""
 
     def __init__(self, seed: int) -> None:
-        require(isinstance(seed, int) and 0 <= seed < 2**64, "seed", seed, "between 0 and 2**64 - 1")
-        self.seed = seed
+        require(isinstance(seed, Integral) and 0 <= seed < 2**64, "seed", seed, "between 0 and 2**64 - 1")
+        self.seed = int(seed)  # one of numpy's would overflow in the key
         self.asked: set[Name] = set()
 
     def accept(self, probability: float, name: Name) -> bool:

@@ -74,7 +74,7 @@ BAD_OPTIONS = [
     (["--top-p", "1.5"], "top_p must be above 0 and at most 1, got 1.5"),
     (["--top-p", "nan"], "top_p must be above 0 and at most 1, got nan"),
     (["--top-k", "0"], "top_k must be at least 1, got 0"),
-    (["--max-new-tokens", "-1"], "max_new_tokens must be at least 0, got -1"),
+    (["--max-new-tokens", "-1"], "max_new_tokens must be an integer of at least 0, got -1"),
     (["--max-new-tokens", "1.5"], "argument --max-new-tokens: invalid int value: '1.5'"),
     (["--seed", "-1"], r"seed must be between 0 and 2\*\*64 - 1, got -1"),
     (["--seed", str(2**64)], r"seed must be between 0 and 2\*\*64 - 1, got 18446744073709551616"),

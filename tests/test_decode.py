@@ -6,6 +6,7 @@ The stopping rule has an oracle of its own: a long plain text without limits, cu
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -254,7 +255,8 @@ def test_a_useless_head_never_needs_more_calls_than_plain_decoding(seed, length)
         ([0] * 41, {}, r"prompt length must be 1 to 40 tokens, got 41"),
         ([0, CONFIG.vocab_size], {}, r"token ids of the prompt must be between 0 and 5, got \[6\]"),
         ([-1], {}, r"token ids of the prompt must be between 0 and 5, got \[-1\]"),
-        ([0], {"max_new_tokens": -1}, "max_new_tokens must be at least 0, got -1"),
+        ([0], {"max_new_tokens": 2.5}, "max_new_tokens must be an integer of at least 0, got 2.5"),
+        ([0], {"max_new_tokens": -1}, "max_new_tokens must be an integer of at least 0, got -1"),
         ([0], {"temperature": -0.1}, r"temperature must be finite and at least 0, got -0\.1"),
         ([0], {"temperature": math.inf}, "temperature must be finite and at least 0, got inf"),
         ([0], {"temperature": math.nan}, "temperature must be finite and at least 0, got nan"),
@@ -271,6 +273,14 @@ def test_bad_values_are_refused_before_anything_runs(drafter, prompt, change, me
     with pytest.raises(ValueError, match=message) as error:
         stream(random_target(0), prompt, drafter, **{"max_new_tokens": 3} | change)
     assert "\n" not in str(error.value)
+
+
+def test_numpys_integers_are_integers():
+    plain = {"max_new_tokens": 6, "temperature": 1.0, "top_k": 3, "seed": 2**63 + 5}
+    others = {"max_new_tokens": np.int64(6), "temperature": 1.0, "top_k": np.int32(3), "seed": np.uint64(2**63 + 5)}
+    for drafter in (None, random_drafter("confidence")):
+        texts = [generate(random_target(0), [1, 2], drafter, **options).tokens for options in (plain, others)]
+        assert texts[0] == texts[1]
 
 
 @given(st.integers(0, 9), st.integers(0, 9), st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4), max_size=9))

@@ -188,6 +188,8 @@ def test_agreement_is_counted_in_the_bin_of_the_targets_own_certainty(monkeypatc
     [
         (["--drafters", "eagle9"], f"drafter must be one of none, {', '.join(EAGLE_DRAFTERS)}, got 'eagle9'"),
         (["--drafters", ""], f"drafter must be one of none, {', '.join(EAGLE_DRAFTERS)}, got ''"),
+        (["--drafters", "eagle2@"], "drafter must be NAME or NAME@HEAD, and `none` has no head, got 'eagle2@'"),
+        (["--drafters", "none@eagle"], "drafter must be NAME or NAME@HEAD, and `none` has no head, got 'none@eagle'"),
         (["--domains", "code,verse"], "domain must be one of code, prose, sums, got 'verse'"),
         (["--temperatures", "0,-1"], "temperature must be finite and at least 0, got -1.0"),
         (["--temperatures", "nan"], "temperature must be finite and at least 0, got nan"),

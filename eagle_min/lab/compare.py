@@ -82,7 +82,9 @@ class Plan:
             require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         require_seed(self.seed)
         for name in self.drafters:
-            require(name.partition("@")[0] in DRAFTERS, "drafter", name, f"one of {', '.join(DRAFTERS)}")
+            kind, at, head = name.partition("@")
+            require(kind in DRAFTERS, "drafter", name, f"one of {', '.join(DRAFTERS)}")
+            require(not at or (head and kind != "none"), "drafter", name, "NAME or NAME@HEAD, and `none` has no head")
         for domain in self.domains:
             require(domain in DOMAINS, "domain", domain, f"one of {', '.join(DOMAINS)}")
         for temperature in self.temperatures:
