@@ -181,7 +181,7 @@ def confidence(root: int, expand: Expand, config: TreeConfig, depth: int) -> Dra
     Expand: a level's top_k best values (of the whole path) are expanded, each into its top_k
     children; all of these are candidates. Rerank: keep the num_nodes - 1 best values. With a
     config.min_confidence (not in the paper), those of them whose confidence is below it are left out:
-    such a node is accepted so rarely that its place in the target call costs more than it brings.
+    such a node is accepted so rarely that its place in the target call may cost more than it brings.
 
     Connected: a child's value is at most its parent's, because log-probabilities are at most 0,
     and candidates are listed level by level. A stable sort by falling value therefore puts every
