@@ -281,6 +281,18 @@ def test_training_goes_on_from_the_weights_of_another_head(tmp_path, monkeypatch
     trained(target, "paper", tmp_path / "on", monkeypatch, "second", models=tmp_path)  # the same weights
 
 
+def test_a_head_is_trained_on_the_longer_windows_with_embeddings_as_loud_as_features(tmp_path, monkeypatch):
+    target, seen = new_target(CONFIG, seed=1), set()
+
+    def noted(target, head, recipe, windows, seed, factor):
+        seen.add((windows.shape[1], factor))
+        return head_loss(target, head, recipe, windows, seed, factor)
+
+    monkeypatch.setattr(eagle_min.train.head, "head_loss", noted)
+    trained(target, "paper", tmp_path, monkeypatch)
+    assert seen == {(2 * 16, loudness(target))}
+
+
 @given(seeds, st.floats(0.1, 50), st.sampled_from(sorted(RECIPES)))
 def test_a_louder_embedding_is_the_same_as_louder_weights(seed, factor, recipe):
     target, head = random_target(seed), random_head(seed)

@@ -174,6 +174,21 @@ def test_each_ratio_of_the_bench_stands_the_right_way_up(monkeypatch: pytest.Mon
     assert figures["8 nodes / 1 node"] == 5 and figures["8 nodes / plain step"] == pytest.approx(1 / 7)
 
 
+def test_a_useless_head_is_timed_against_plain_and_calibration_at_both_temperatures(monkeypatch) -> None:
+    asked: list[float] = []
+    monkeypatch.setattr(bench, "EagleDrafter", lambda *_: None)
+    monkeypatch.setattr(bench, "prompt_ids", lambda *_: [])
+    monkeypatch.setattr(bench, "in_turn", lambda *_: {"plain": 2.0, "useless": 6.0})
+    monkeypatch.setattr(bench, "seconds_per_token", lambda seconds: seconds)
+    monkeypatch.setattr(bench, "held_out_code", lambda *_: [])
+    monkeypatch.setattr(bench, "first_cycles", lambda *given: asked.append(given[3]) or [])
+    models = SimpleNamespace(target=None, tokenizer=None)
+    drafter = SimpleNamespace(head=EagleHead(ModelConfig(16, 16, 1, 1, 16)))
+    args = argparse.Namespace(rounds=1, seed=0)
+    assert [row["value"] for row in bench.useless(models, drafter, args)] == [3, 3]
+    assert len(list(bench.calibrated(models, drafter, args))) == 20 and asked == [0.0, 1.0]
+
+
 def test_agreement_is_counted_in_the_bin_of_the_targets_own_certainty(monkeypatch: pytest.MonkeyPatch) -> None:
     sure, same = torch.tensor([0.1, 0.5, 0.89, 0.9, 1.0]), torch.tensor([False, True, False, True, True])
     monkeypatch.setattr(bench, "held_out_code", lambda *_: [Prefix("file", [1, 2, 3])])

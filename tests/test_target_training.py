@@ -19,7 +19,7 @@ import eagle_min.train.target
 from eagle_min.checkpoint import ModelSet, load_head, load_target, save_model
 from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer
-from eagle_min.train.head import new_head
+from eagle_min.train.head import loudness, new_head
 from eagle_min.train.target import joint_loss, new_target, next_token_loss, train_target, weights_for
 
 tokens = st.integers(0, CONFIG.vocab_size - 1)
@@ -177,6 +177,27 @@ def test_the_last_share_of_a_run_reads_windows_twice_as_long(small_streams, tmp_
     monkeypatch.setattr(eagle_min.train.target, "next_token_loss", noted)
     train_target(SMALL, replace(train, micro_tokens=train.batch_tokens), tokenizer_of(260), tmp_path)
     assert widths == 7 * [train.seq_len] + 3 * [2 * train.seq_len]
+
+
+def test_the_head_beside_reads_embeddings_as_loud_as_features(small_streams, tmp_path, monkeypatch):
+    first, factors = stored(tmp_path / "set"), []
+
+    def noted(target, head, weight, factor, windows):
+        factors.append(factor)
+        return joint_loss(target, head, weight, factor, windows)
+
+    monkeypatch.setattr(eagle_min.train.target, "joint_loss", noted)
+    train_target(SMALL, STILL, tokenizer_of(260), tmp_path / "run", first, 0.5, "one")
+    smaller = GPT(SMALL)
+    smaller.load_state_dict(weights_for(SMALL, tokenizer_of(260), first))
+    assert factors == pytest.approx([loudness(smaller)] * len(factors)) and factors[0] != pytest.approx(1)
+
+
+def test_a_run_of_another_vocabulary_is_not_gone_on_with(small_streams, tmp_path):
+    train_target(SMALL, STILL, tokenizer_of(260), tmp_path)
+    other = Tokenizer([*(bytes([b]) for b in range(256)), *(b"b" + bytes([97 + n]) for n in range(3))])
+    with pytest.raises(ValueError, match="begun with other values of tokenizer"):
+        train_target(SMALL, STILL, other, tmp_path)
 
 
 @pytest.mark.parametrize("weight", [-0.5, math.inf, math.nan])

@@ -20,6 +20,7 @@ from eagle_min.__main__ import main
 from eagle_min.checkpoint import SHIPPED, read_card, shipped_prompts
 from eagle_min.train import corpus
 from eagle_min.train.batches import DOMAINS, PROSE_SHARE, Batches, cuts
+from eagle_min.train.command import measured
 from eagle_min.train.corpus import mirrored, sums
 from eagle_min.train.evaluate import agreement
 from eagle_min.train.loop import Run, TrainConfig
@@ -314,6 +315,20 @@ def test_the_commands_make_a_set_that_decodes(small_text, tmp_path, capsys):
     bad = ["train", "head", *common, "--name", "target", "--run", tmp_path / "x"]
     assert main([str(word) for word in bad]) == 2
     assert "name must be" in capsys.readouterr().err
+
+
+def test_the_card_tells_wholly_unseen_sums_from_the_others(monkeypatch):
+    """The parts of `measured` that take minutes are left out; sums are counted, not answered."""
+    command, lines = eagle_min.train.command, sums(0, num_documents=0)[1]
+    held_out = {"code": [("a", "bc")], "prose": [("d", "ef")], "sums": lines}
+    text = corpus.Corpus({}, held_out)
+    monkeypatch.setattr(command, "load_held_out", lambda: text)
+    monkeypatch.setattr(command, "bits_per_byte", lambda *_: 1.0)
+    monkeypatch.setattr(command, "sum_accuracy", lambda target, tokenizer, documents: len(documents))
+    card = measured(None, load("tiny").tokenizer, np.arange(50))
+    assert card["held_out_sums_right"] == len(lines)
+    unseen = [doc for doc in lines if doc in mirrored(lines)[1]]
+    assert card["of_them_unseen_both_ways_right"] == len(unseen) != len(mirrored(lines)[0])
 
 
 @pytest.mark.parametrize("vocab_size", [257, 300, 512])
