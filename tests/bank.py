@@ -86,10 +86,10 @@ def refuted(rows: Sequence[Row]) -> str:
     return f"the certifier refutes {len(seconds)} of the {len(tried)} rows that it can call{times}"
 
 
-def provenance(arguments: Sequence[str]) -> Row:
+def provenance(script: str, arguments: Sequence[str]) -> Row:
     """Where rows come from: the part of `lab/record.py` that holds without a model."""
     return {
-        "command": join(["python", "tests/bank.py", *arguments]),
+        "command": join(["python", f"tests/{script}.py", *arguments]),
         "commit": commit(),
         "machine": machine(),
         "versions": versions(),
@@ -111,7 +111,7 @@ def main(arguments: Sequence[str]) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    origin, rows = provenance(arguments), []
+    origin, rows = provenance("bank", arguments), []
     for row in FAULTS:
         if not args.codes or row.code in args.codes:
             print(f"enumerating: {row.code} {row.name}", file=sys.stderr)

@@ -11,6 +11,16 @@ import torch
 
 GENERATOR = np.random.default_rng(0)  # made at import, as much code does
 
+RIGHT = [  # (kind, function) of those whose law is the target's
+    *(("chain", name) for name in ("chain_numpy", "chain_generator", "chain_random", "chain_torch")),
+    *(("chain", name) for name in ("chain_torch_in_place", "chain_dice", "bonus_forgotten")),
+    ("tree", "match"),
+    ("tree-sampled", "recursive"),
+    ("tree-iid", "recursive_iid"),
+    ("batch", "batch"),
+    ("loop", "decoder"),
+]
+
 
 def chain_numpy(draft_tokens, draft_probs, target_probs):
     """Leviathan et al. 2211.17192, with the legacy functions of numpy."""

@@ -5,6 +5,7 @@
     python tests/score.py --sample 60 --seed 3      a random sample
     python tests/score.py --json runs/score.json    go on where an interrupted run stopped
     python tests/score.py "sampling | top_p"        mutants whose id holds this text
+    python tests/score.py --counts tests/score.json store the counts, for the README
 
 Planted faults (`mutation.py`) were chosen by hand, so that each is a real one; these mutants come from
 rules (`mutants/operators.py`), so that no place is forgotten. A mutant is killed when one of its module's
@@ -115,12 +116,17 @@ class Store:
             "reason": result.reason,
             "seconds": round(result.seconds, 1),  # of processor time
             "sources_sha256": self.hashes[mutant.module],
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
             **self.origin,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         self.rows[mutant.name] = row
         self.record.write_rows(self.path, list(self.rows.values()))
         return row
+
+    def write_counts(self, path: Path | None, rows: Sequence[Row]) -> None:
+        """The counts alone, for the README."""
+        date = max(row["date"] for row in rows)
+        self.record.write_rows(path, [{**row, **self.origin, "date": date} for row in counted(rows)])
 
 
 def baseline(mutant: Mutant, store: Store) -> float:
@@ -166,21 +172,24 @@ def mistakes(rows: Iterable[Row]) -> list[str]:
     return wrong + [f"no such mutant: {name}" for name in EQUIVALENT if name not in known]
 
 
-def table(rows: Sequence[Row], key: str, names: Iterable[str]) -> list[str]:
-    """Counts, one line for each name."""
-    lines = [f"{key:14} mutants" + "".join(f"{name:>12}" for name in (*OUTCOMES, "score"))]
-    for name in (*names, "all"):
-        group = [row for row in rows if name in ("all", row[key])]
-        if group:
-            counts = Counter(map(outcome, group))
-            cells = "".join(f"{counts[name]:12}" for name in OUTCOMES)
-            lines.append(f"{name.removeprefix('eagle_min.'):14} {len(group):7}{cells}{score(group):12.3f}")
-    return lines
+def count(what: str, rows: Sequence[Row]) -> Row:
+    """How the mutants of one operator, or in one module, came out."""
+    counts = Counter(map(outcome, rows))
+    return {"mutants_of": what, "mutants": len(rows), **{name: counts[name] for name in OUTCOMES}, "score": score(rows)}
+
+
+def counted(rows: Sequence[Row]) -> list[Row]:
+    """The counts of each operator, each module, and of all."""
+    groups = {name: [row for row in rows if row["operator"] == name] for name in OPERATORS}
+    groups |= {f"{name}.py": [row for row in rows if row["module"] == f"eagle_min.{name}"] for name in TESTS}
+    return [count(what, group) for what, group in groups.items() if group] + [count("all", rows)]
 
 
 def report(rows: Sequence[Row]) -> list[str]:
-    """Tables, then what is to be done."""
-    lines = ["", *table(rows, "operator", OPERATORS), "", *table(rows, "module", [f"eagle_min.{m}" for m in TESTS])]
+    """The counts, then what is to be done."""
+    from eagle_min.lab import bank, record  # not above, as in `Store`
+
+    lines = ["", record.text_table(bank.SCORED, counted(rows))]
     for verdict, what in (("survived", "holes, which no test notices"), ("error", "mutants that did not run")):
         group = [row for row in rows if outcome(row) == verdict]
         lines += ["", f"{what}: {len(group)}"]
@@ -206,12 +215,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", type=Path, help="store verdicts here, and take those that are there")
+    parser.add_argument("--counts", type=Path, help="store the counts here")
     parser.add_argument("--at-least", type=float, default=AT_LEAST, help="the lowest score that is good")
     args = parser.parse_args()
-    rows = []
-    for row in verdicts(chosen(args), Store(args.json), args.workers):
+    store, rows = Store(args.json), []
+    for row in verdicts(chosen(args), store, args.workers):
         rows.append(row)
         print(f"{row['verdict']:9} {row['seconds']:5.1f} s  {row['id']}", flush=True)
+    if args.counts is not None:
+        store.write_counts(args.counts, rows)
     wrong = mistakes(rows)
     print("\n".join([*report(rows), "", *wrong, f"score {score(rows):.3f}, at least {args.at_least} wanted"]))
     return int(score(rows) < args.at_least or bool(wrong))

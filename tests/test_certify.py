@@ -28,15 +28,6 @@ from eagle_min.exactness.worlds import Table, World
 FILE = Path(samplers.__file__)
 certifier = importlib.import_module("eagle_min.exactness.certify")  # its name is that of its function
 
-RIGHT = [
-    *(("chain", name) for name in ("chain_numpy", "chain_generator", "chain_random", "chain_torch")),
-    *(("chain", name) for name in ("chain_torch_in_place", "chain_dice", "bonus_forgotten")),
-    ("tree", "match"),
-    ("tree-sampled", "recursive"),
-    ("tree-iid", "recursive_iid"),
-    ("batch", "batch"),
-    ("loop", "decoder"),
-]
 WRONG = [
     *(("chain", name) for name in ("residual_from_target", "one_coin", "row_too_late")),
     ("tree", "siblings_not_renormalised"),
@@ -63,7 +54,7 @@ def module_under_watch(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(samplers, "GENERATOR", np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(("kind", "name"), RIGHT)
+@pytest.mark.parametrize(("kind", "name"), samplers.RIGHT)
 def test_right_samplers_are_exact(kind, name):
     verdict = assert_lossless(getattr(samplers, name), kind, num_worlds=8)
     assert verdict.num_worlds >= 8 and verdict.num_branches > 30

@@ -338,8 +338,9 @@ def test_the_held_out_text_is_the_one_the_target_was_measured_on() -> None:
 def test_a_file_of_rows_can_have_a_second_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"code": "A1", "name": "a fault", "kind": "chain", "origin": "x", **dict.fromkeys(bank.PROPERTIES, True)}
     row |= {"first token": False, "above bound": None, "total_variation": 0.25, "num_samples": None, "seconds": 0.5}
-    monkeypatch.setattr(readme, "BANK", tmp_path / "bank.json")
-    record.write_rows(readme.BANK, [{**row, **ORIGIN}])
+    monkeypatch.setattr(readme, "SHIPPED", tmp_path / "tinymodels")
+    (tmp_path / "tests").mkdir()
+    record.write_rows(tmp_path / "tests" / "bank.json", [{**row, **ORIGIN}])
     page = tmp_path / "README.md"
     names = ("bank", "bank.power")
     page.write_text("".join(f"<!-- results:begin {name} -->\n<!-- results:end {name} -->\n" for name in names))

@@ -1,5 +1,6 @@
 """The mutation score: mutants are what the operators say, ids last, a missing test shows, and a sample is killed."""
 
+import json
 import random
 import sys
 
@@ -126,6 +127,18 @@ def test_the_exit_status_tells_whether_the_score_is_reached(monkeypatch, capsys,
     assert score.main() == status
     printed = capsys.readouterr().out
     assert "eagle_min/dice.py:3: 1  ->  0" in printed and "score 0.500" in printed
+
+
+def test_counts_are_by_operator_by_module_and_of_all(tmp_path, monkeypatch):
+    rows = [row("a", "killed"), row("b", "survived") | {"operator": "slice"}, row("c", "error")]
+    rows[1]["module"] = "eagle_min.tree"
+    monkeypatch.setattr(sys, "argv", ["score.py", "--module", "dice"])
+    score.Store(None).write_counts(tmp_path / "counts.json", [{**each, "date": "today"} for each in rows])
+    stored = json.loads((tmp_path / "counts.json").read_text())
+    assert {(each["mutants_of"], each["mutants"], each["score"]) for each in stored} == {
+        *(("constant", 2, 0.5), ("slice", 1, 0.0), ("dice.py", 2, 0.5), ("tree.py", 1, 0.0), ("all", 3, 1 / 3))
+    }
+    assert {each["command"] for each in stored} == {"python tests/score.py --module dice"}
 
 
 def test_without_its_test_a_mutant_survives_and_the_score_falls():

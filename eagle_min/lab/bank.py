@@ -1,6 +1,10 @@
-"""Columns of the bank of faulty samplers: which property of a sampler notices which fault, and at what price.
+"""Columns of what scripts in tests/ find out about the tests themselves.
 
-The rows are made by `python tests/bank.py`, where the properties are explained. Read next: `readme.py`.
+    python tests/bank.py       which property of a sampler notices which fault, and at what price
+    python tests/controls.py   right samplers, none of which may be refuted
+    python tests/score.py      the mutation score of the core
+
+Each script explains its columns. Read next: `readme.py`.
 """
 
 from collections.abc import Callable
@@ -40,4 +44,18 @@ POWER: list[Column] = [
     ("total variation", number("total_variation", 5)),
     ("samples for 5 sigma", samples),
     ("seconds to enumerate", number("seconds", 3)),
+    ("seconds to refute", number("seconds_to_refute", 1)),
+]
+CERTIFIED: list[Column] = [
+    ("right sampler", lambda row: row["certified"]),
+    ("kind", lambda row: row["kind"]),
+    ("verdict", lambda row: row["status"]),
+    ("compared", lambda row: row["compared"]),
+    ("worlds", number("num_worlds", 0)),
+    ("sequences of answers", number("num_branches", 0)),
+]
+SCORED: list[Column] = [
+    ("mutants of", lambda row: row["mutants_of"]),
+    *((name, number(name, 0)) for name in ("mutants", "killed", "equivalent", "survived", "error")),
+    ("score", number("score", 3)),
 ]

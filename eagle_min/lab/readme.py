@@ -6,8 +6,8 @@ A table stands between two markers, and whatever is there is replaced:
     <!-- results:end compare.code -->
 
 The first part of a name is a file of rows, `compare.json`, or `target`, the card of the shipped
-target, or `bank`, the rows about faulty samplers beside their tests; a second part, if any, keeps the
-rows of that domain or figure. A test asks `stale` whether README and JSON still agree.
+target, or one of BESIDE_TESTS, rows about the tests; a second part, if any, keeps the rows of that domain
+or figure. A test asks `stale` whether README and JSON still agree.
 Read next: nothing; this is the last of the measuring.
 """
 
@@ -22,11 +22,13 @@ from .record import Row, markdown_table, read_rows
 
 RESULTS = SHIPPED / "results"
 CARD = SHIPPED / "tiny" / "target.json"
-BANK = SHIPPED.parent / "tests" / "bank.json"
+BESIDE_TESTS = ("bank", "controls", "score")  # stored in tests/, by a script there of the same name
 COLUMNS_WITH = {  # by a field that the rows have
     "drafter": compare.COLUMNS,
     "rule": rules.COLUMNS,
     "code": bank.NOTICED,
+    "certified": bank.CERTIFIED,
+    "mutants_of": bank.SCORED,
     "figure": bench.COLUMNS,
 }
 SECOND_TABLES = {"bank.power": bank.POWER}  # other columns of all the rows
@@ -52,7 +54,9 @@ def run(args: argparse.Namespace) -> int:
 def source_of(name: str, results: Path) -> Path:
     """The file that a marker's table comes from."""
     stem = name.partition(".")[0]
-    return {"target": CARD, "bank": BANK}.get(stem, results / f"{stem}.json")
+    if stem in BESIDE_TESTS:
+        return SHIPPED.parent / "tests" / f"{stem}.json"
+    return CARD if stem == "target" else results / f"{stem}.json"
 
 
 def update(readme_path: Path, *json_paths: Path) -> None:

@@ -1,0 +1,80 @@
+"""Right samplers in many worlds: the certifier must not speak against one of them.
+
+    python tests/controls.py                      each in 40 worlds, as `certify` has it
+    python tests/controls.py --worlds 2000        the figure of the README; most of an hour
+    python tests/controls.py --json FILE          a row for each, written as soon as it is known
+
+They are the controls of the bank, whose law is the target's whatever people say of them, the further exact rules, and
+samplers that draw from sources of their own (`samplers.py`). Those of the bank get Fractions, so that one unequal
+probability in any world would show; the others float64. Exit status 1 when one of them is not exact.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import samplers
+from bank import CONTROLS, provenance
+
+from eagle_min.config import require
+from eagle_min.exactness import certify
+from eagle_min.exactness.command import load_function
+from eagle_min.exactness.report import report
+from eagle_min.exactness.watch import watched
+from eagle_min.lab.bank import CERTIFIED
+from eagle_min.lab.record import Row, check_writable, text_table, write_rows
+
+
+def right_ones() -> Iterator[tuple[str, str, Callable, bool]]:
+    """(name, kind, sampler, whether it works on Fractions) of every right sampler that the certifier can call."""
+    for row in CONTROLS:
+        if row.kind != "step":
+            yield row.name, row.kind, row.sampler, True
+    for kind, name in samplers.RIGHT:
+        with watched():  # one of them has a generator that is made at import
+            sampler = load_function(f"{samplers.__file__}:{name}")
+        yield f"samplers.py: {name}", kind, sampler, False
+
+
+def judged(name: str, kind: str, sampler: Callable, exact: bool, num_worlds: int) -> Row:
+    """One sampler's verdict, and what it rests on."""
+    start = time.process_time()
+    verdict = certify(sampler, kind, exact=exact, num_worlds=num_worlds)
+    if verdict.status != "exact":
+        print(report(verdict), file=sys.stderr)
+    return {
+        "certified": name,
+        "kind": kind,
+        "compared": "==" if exact else "within 1e-6",
+        "status": verdict.status,
+        "num_worlds": verdict.num_worlds,
+        "num_branches": verdict.num_branches,
+        "largest_distance": float(verdict.largest_distance),
+        "seconds": round(time.process_time() - start, 1),
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="No right sampler may be refuted.")
+    parser.add_argument("--worlds", type=int, default=40, help="so many for each, at least 1")
+    parser.add_argument("--json", type=Path, help="store the rows in this file")
+    args = parser.parse_args(arguments)
+    try:
+        require(args.worlds >= 1, "worlds", args.worlds, "at least 1")
+        check_writable(args.json)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    origin, rows = provenance("controls", arguments), []
+    for right in right_ones():
+        rows.append({**judged(*right, args.worlds), **origin})
+        write_rows(args.json, rows)
+        print(f"{rows[-1]['status']}: {rows[-1]['certified']}", file=sys.stderr)
+    print(text_table(CERTIFIED, rows))
+    return int(any(row["status"] != "exact" for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
