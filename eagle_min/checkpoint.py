@@ -1,10 +1,10 @@
-"""Weights and their card, and the way from a name to a working model.
+"""Weights and their card.
 
 A model is two files: `NAME.pt`, its weights in bfloat16, and `NAME.json`, its card: what it
 is, how it was trained, how well it does, and the sha256 of the weights. Weights are checked
 against the card before they are used; a head is also checked against the target it was
 trained for. A set of models is a folder: `target`, heads, `tokenizer.ranks`.
-Read next: `exactness/law.py`.
+Read next: `models.py`.
 """
 
 import hashlib
@@ -15,32 +15,18 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
 import torch
 from torch import nn
 
-from . import grow
-from .config import ModelConfig, TreeConfig, require
-from .decode import Drafter
-from .head import EagleDrafter, EagleHead
+from .config import ModelConfig, require
+from .head import EagleHead
 from .model import GPT
-from .tokenizer import Tokenizer, load_tokenizer
 
 SHIPPED = Path(__file__).parent.parent / "tinymodels"
-
-# name -> how its tree grows, the tree's limits, whether its children are sampled
-EAGLE_DRAFTERS = {
-    "eagle2": (grow.confidence, TreeConfig(), False),
-    "eagle2-lean": (grow.confidence, TreeConfig(depth=12, top_k=6, min_confidence=0.02), False),
-    "eagle1": (grow.static, TreeConfig(num_nodes=26, depth=5), False),
-    "eagle1-sampled": (grow.static_sampled, TreeConfig(num_nodes=26, depth=5), True),
-    "ratio": (grow.ratio, TreeConfig(), False),
-    "chain": (grow.chain, TreeConfig(), False),
-}
-DRAFTERS = ("none", *EAGLE_DRAFTERS)
 
 
 def shipped_prompts() -> dict[str, list[str]]:
@@ -128,53 +114,22 @@ def load_target(folder: Path) -> GPT:
     return target
 
 
-def load_head(folder: Path, name: str) -> EagleHead:
-    """A head of a set; ValueError when it was trained for another target."""
+def load_network(folder: Path, name: str, kind: str, build: Callable[[dict], nn.Module]) -> nn.Module:
+    """A network of a set that drafts; `build` makes an empty one from its card. ValueError when it is of
+    another kind or was trained for another target."""
     card, wanted = read_card(folder, name), read_card(folder, "target")["sha256"]
+    require(card.get("kind") == kind, f"kind of {name!r} in {folder}", card.get("kind"), repr(kind))
     if card.get("target_sha256") != wanted:
-        raise ValueError(f"head {name!r} in {folder} was trained for another target than the one there")
+        raise ValueError(f"{kind} {name!r} in {folder} was trained for another target than the one there")
     shape, whole = ModelConfig(**card["config"]), ModelConfig(**read_card(folder, "target")["config"])
     for key in ("width", "vocab_size", "context", "rope_base", "norm_eps"):
         value, fits = getattr(shape, key), getattr(whole, key)
-        require(value == fits, f"{key} of head {name!r}", value, f"that of its target, {fits}")
-    head = EagleHead(shape)
-    load_weights(head, folder, name, card["sha256"])
-    return head
+        require(value == fits, f"{key} of {kind} {name!r}", value, f"that of its target, {fits}")
+    network = build(card)
+    load_weights(network, folder, name, card["sha256"])
+    return network
 
 
-@dataclass
-class ModelSet:
-    """What `load` returns: a target, its tokenizer, and drafters by name."""
-
-    target: GPT
-    tokenizer: Tokenizer
-    folder: Path
-
-    @property
-    def target_sha256(self) -> str:
-        """What a head's card must state to be used here."""
-        return read_card(self.folder, "target")["sha256"]
-
-    def drafter(self, name: str = "eagle2", head: str = "eagle", tree: TreeConfig | None = None) -> Drafter | None:
-        """A drafter named in DRAFTERS (None for "none"), from a head of the set, with the tree limits
-        of that name unless `tree` gives others."""
-        if name == "none":
-            return None
-        if name not in EAGLE_DRAFTERS:
-            raise ValueError(f"drafter must be one of {', '.join(DRAFTERS)}, got {name!r}")
-        grower, default, sampled = EAGLE_DRAFTERS[name]
-        parameter = self.target.lm_head.weight
-        weights = load_head(self.folder, head).to(parameter.device, parameter.dtype)
-        return EagleDrafter(self.target, weights, grower, tree or default, sampled)
-
-
-def load(name: str = "tiny", device: str = "cpu") -> ModelSet:
-    """The shipped set `name`, or the set in a folder of that name, on `device`."""
-    folder = SHIPPED / name if (SHIPPED / name / "target.json").exists() else Path(name)
-    if not folder.is_dir():
-        shipped = sorted(card.parent.name for card in SHIPPED.glob("*/target.json"))
-        raise FileNotFoundError(f"no models {name!r}: neither shipped ({', '.join(shipped)}) nor a folder")
-    target, tokenizer = load_target(folder), load_tokenizer(folder / "tokenizer.ranks")
-    if read_card(folder, "target").get("tokenizer_sha256") != tokenizer.sha256:
-        raise ValueError(f"the target in {folder} was trained with another vocabulary than tokenizer.ranks there")
-    return ModelSet(target.to(device), tokenizer, folder)
+def load_head(folder: Path, name: str) -> EagleHead:
+    """An EAGLE head of a set."""
+    return load_network(folder, name, "head", lambda card: EagleHead(ModelConfig(**card["config"])))

@@ -61,6 +61,11 @@ class ModelConfig:
         return self.width // self.num_heads
 
 
+# EAGLE-1's tree (2401.15077 appendix A.1, "picked by intuition"), one for all models: each
+# string is a path of child ranks. 25 draft nodes in level order, five head passes.
+EAGLE1_PATHS = "0 1 2 3 00 01 02 10 11 20 21 30 000 001 002 010 011 020 021 100 0000 0001 0002 00000 00001"
+
+
 @dataclass(frozen=True)
 class TreeConfig:
     """How a draft tree is grown. `num_nodes` counts the root (EAGLE-2's `total_token`)."""
@@ -70,6 +75,7 @@ class TreeConfig:
     top_k: int = 8  # children scored per node, and nodes expanded per level
     min_confidence: float = 0.0  # confidence: nodes below it are left out; 0 is EAGLE-2's tree
     ratio_threshold: float = 3.0  # ratio rule: p1 / p2 above it makes a chain
+    paths: tuple[str, ...] = tuple(EAGLE1_PATHS.split())  # static: the shape, in level order
 
     def __post_init__(self) -> None:
         for name in ("num_nodes", "depth", "top_k"):
@@ -77,6 +83,11 @@ class TreeConfig:
         require(0 <= self.min_confidence <= 1, "min_confidence", self.min_confidence, "between 0 and 1")
         ok = math.isfinite(self.ratio_threshold) and self.ratio_threshold >= 1
         require(ok, "ratio_threshold", self.ratio_threshold, "finite and at least 1")
+        before = {"": -1} | {path: place for place, path in enumerate(self.paths)}
+        for place, path in enumerate(self.paths):
+            good = path.isdecimal() and before[path] == place and before.get(path[:-1], place) < place
+            require(good, "path of a static tree", path, "digits, each once, and behind the path of its parent")
+        require(sorted(map(len, self.paths)) == list(map(len, self.paths)), "paths", self.paths, "in level order")
 
 
 @dataclass(frozen=True)

@@ -42,14 +42,26 @@ class Target(Protocol):
     context: int
     vocab_size: int
 
-    def start(self, num_spare: int = 0) -> TargetSession: ...
+    def start(self, num_spare: int = 0, layers: Sequence[int] = ()) -> TargetSession: ...
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One target call as the drafter is told of it: N tokens were read, the rows at `path` are kept.
+
+    The first one is of the prompt, and keeps all of it; each later one of the tree that was proposed.
+    """
+
+    features: Any  # (N, ...), of the kind that `Drafter.layers` asks for
+    rows: np.ndarray  # (N, V), what `sampling.next_token_law` takes
+    path: Sequence[int]
+    following: Sequence[int]  # the tokens after each of `path`: all are in the text now, the last is the next root
 
 
 class DraftSession(Protocol):
     """One sequence being drafted for."""
 
-    def learn(self, tokens: Sequence[int], features: Any) -> None:
-        """Positions were committed: their features, and the tokens that follow each of them."""
+    def learn(self, reading: Reading) -> None: ...
 
     def propose(self, root: int, depth: int, dice: Dice, cycle: int, sampling: SamplingConfig) -> DraftTree:
         """A tree below `root`, at most `depth` >= 1 levels deep."""
@@ -59,6 +71,7 @@ class Drafter(Protocol):
     """Anything that proposes trees. `num_nodes` bounds their size, root included."""
 
     num_nodes: int
+    layers: Sequence[int]  # the target's residual streams to learn from; none: its feature
 
     def start(self, prompt_ids: Sequence[int]) -> DraftSession:
         """A new sequence begins; nothing of it is known yet but the prompt."""
@@ -165,17 +178,18 @@ def speculative_cycles(
     target: Target, prompt_ids: Sequence[int], drafter: Drafter, ending: Ending, sampling: SamplingConfig, dice: Dice
 ) -> Iterator[Cycle]:
     """The prefill, then a tree a target call. `session.length` is the position of the root."""
-    session = target.start(drafter.num_nodes)
-    features, rows = session.read(list(prompt_ids), list(range(len(prompt_ids))))
+    session = target.start(drafter.num_nodes, drafter.layers)
+    everything = list(range(len(prompt_ids)))
+    features, rows = session.read(list(prompt_ids), everything)
     root = dice.categorical(next_token_law(rows[-1], sampling), target_draw(session.length))
     yield Cycle(ending.take([root]), 0, None, (), ending.reason)
     draft = drafter.start(prompt_ids)
-    following = [*prompt_ids[1:], root]
+    reading = Reading(features, rows, everything, [*prompt_ids[1:], root])
     number = 0
     while ending.reason is None:
         start, depth = session.length, ending.room - 1  # the bonus takes the last place
         if depth:
-            draft.learn(following, features)
+            draft.learn(reading)
             tree = draft.propose(root, depth, dice, number, sampling)
             check_proposal(tree, root, depth, drafter.num_nodes, target.vocab_size)
         else:
@@ -184,8 +198,8 @@ def speculative_cycles(
         features, rows = session.read(tree.tokens, places, ancestor_mask(tree.parents))
         path, bonus = verify(tree, laws_of(rows, sampling), dice, start + 1, number)
         session.keep(start, path)
-        features, following = features[path], [*(tree.tokens[node] for node in path[1:]), bonus]
-        committed = ending.take(following)
+        reading = Reading(features, rows, path, [*(tree.tokens[node] for node in path[1:]), bonus])
+        committed = ending.take(reading.following)
         num_accepted = min(len(path) - 1, len(committed))
         yield Cycle(committed, num_accepted, tree, tuple(path[: num_accepted + 1]), ending.reason)
         root, number = bonus, number + 1

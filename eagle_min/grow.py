@@ -21,11 +21,6 @@ from .dice import Dice, draft_draw
 from .sampling import next_token_law
 from .tree import DraftTree, select
 
-# EAGLE-1's tree (2401.15077 appendix A.1, "picked by intuition"), one for all models: each
-# string is a path of child ranks. 25 draft nodes in level order, five head passes.
-STATIC_PATHS = ("0 1 2 3 00 01 02 10 11 20 21 30 000 001 002 010 011 020 021 100 0000 0001 0002 00000 00001").split()
-
-
 Pick = Callable[[int, np.ndarray, int], list[tuple[int, float]]]  # node, row, width -> its (token, log-probability)
 
 
@@ -135,7 +130,7 @@ def static_sampled(
 def _static(root: int, expand: Expand, config: TreeConfig, depth: int, pick: Pick) -> Sapling:
     """Fill the fixed shape level by level; `pick(node, row, width)` names the children of a node."""
     limit = min(depth, config.depth)
-    paths = [path for path in STATIC_PATHS if len(path) <= limit][: config.num_nodes - 1]
+    paths = [path for path in config.paths if len(path) <= limit][: config.num_nodes - 1]
     sapling, node_at = Sapling(root), {"": 0}
     for level in range(1, limit + 1):
         widths: dict[str, int] = {}  # path of a parent -> how many children the shape gives it

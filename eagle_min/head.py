@@ -16,6 +16,7 @@ itself). Tree rows last one cycle; what was accepted is read again with true fea
 Shapes: T rows, D width, V vocabulary. Read next: `decode.py`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -24,6 +25,7 @@ from torch import Tensor, nn
 
 from .cache import KVCache
 from .config import ModelConfig, SamplingConfig, TreeConfig
+from .decode import Reading
 from .dice import Dice
 from .model import GPT, Block, causal_mask, rotary_table
 from .tree import DraftTree
@@ -65,44 +67,84 @@ class EagleHead(nn.Module):
 Grow = Callable[..., DraftTree]
 
 
-class EagleDrafter:
-    """How to draft: `grow` decides the shape of a tree, the head supplies the confidences."""
+class TreeDrafter(ABC):
+    """A network that drafts token by token, and how its trees grow: `grow` decides the shape, the network
+    supplies the confidences. It has a *state* for each token it has read, from which it predicts the next."""
+
+    layers: Sequence[int] = ()
+
+    def __init__(self, grow: Grow, tree: TreeConfig, sampled: bool = False) -> None:
+        """`sampled`: `grow` draws its children and so also takes dice, cycle and sampling."""
+        self.grow, self.tree, self.sampled, self.num_nodes = grow, tree, sampled, tree.num_nodes
+
+    @abstractmethod
+    def new_cache(self, num_spare: int) -> KVCache:
+        """An empty cache with room for a whole context and `num_spare` rows more."""
+
+    @abstractmethod
+    def step(self, states: Tensor, tokens: Tensor, positions: Tensor, mask: Tensor | None, cache: KVCache) -> Tensor:
+        """States (T, ...) before T tokens and the tokens (T,) -> the states after them, each at its position."""
+
+    @abstractmethod
+    def logits(self, states: Tensor) -> Tensor:
+        """(T, ...) states -> (T, V) logits of the tokens that follow them."""
+
+    def true_states(self, features: Tensor) -> Tensor:
+        """The states that the target's features (T, ...) stand for."""
+        return features
+
+    def start(self, prompt_ids: Sequence[int]) -> "TreeSession":
+        """Draft for a new sequence. The prompt is not needed: its tokens come with their features."""
+        return TreeSession(self)
+
+
+class EagleDrafter(TreeDrafter):
+    """Drafts with an EAGLE head: its states are features, the target's or the head's own guesses."""
 
     def __init__(self, target: GPT, head: EagleHead, grow: Grow, tree: TreeConfig, sampled: bool = False) -> None:
-        """`sampled`: `grow` draws its children and so also takes dice, cycle and sampling."""
-        self.target, self.head, self.grow, self.tree, self.sampled = target, head, grow, tree, sampled
-        self.num_nodes = tree.num_nodes
+        super().__init__(grow, tree, sampled)
+        self.target, self.head = target, head
 
-    def start(self, prompt_ids: Sequence[int]) -> "EagleSession":
-        """Draft for a new sequence. The prompt is not needed: its tokens come with their features."""
-        return EagleSession(self)
+    def new_cache(self, num_spare: int) -> KVCache:
+        return KVCache(self.head.config, 1, self.target.context + num_spare, self.head.fuse.weight)
+
+    def step(self, states: Tensor, tokens: Tensor, positions: Tensor, mask: Tensor | None, cache: KVCache) -> Tensor:
+        return self.head(states, self.target.embed(tokens), positions, mask, cache)
+
+    def logits(self, states: Tensor) -> Tensor:
+        return self.target.lm_head(states)
 
 
-class EagleSession:
-    """One sequence being drafted for: the head's cache of it, and the guess the next tree starts from."""
+class TreeSession:
+    """One sequence being drafted for: the network's cache of it, and the state the next tree starts from."""
 
-    def __init__(self, drafter: EagleDrafter) -> None:
+    def __init__(self, drafter: TreeDrafter) -> None:
         self.drafter, tree = drafter, drafter.tree
         # a tree under construction has at most top_k expanded nodes a level, or all its nodes are
-        num_spare = max(tree.num_nodes, tree.top_k * tree.depth)
-        head = drafter.head
-        self.cache = KVCache(head.config, 1, drafter.target.context + num_spare, head.fuse.weight)
-        self.last_guess: Tensor | None = None  # (1, D), once something was learned
+        self.cache = drafter.new_cache(max(tree.num_nodes, tree.top_k * tree.depth))
+        self.last_state: Tensor | None = None  # (1, ...), once something was read
+
+    def learn(self, reading: Reading) -> None:
+        """Read true rows: the features of the positions just committed, and the tokens that follow them.
+        The first token of a sequence has no feature before it, and so no row of its own."""
+        self.read(self.drafter.true_states(reading.features[reading.path]), reading.following)
 
     @torch.inference_mode()
-    def learn(self, tokens: Sequence[int], features: Tensor) -> None:
-        """Read true rows: `features` (n, D) of the positions just committed, and the n tokens that
-        follow them. The first token of a sequence has no feature before it, and so no row of its own."""
-        start = self.cache.length
-        positions = torch.arange(start, start + len(tokens), device=features.device)
-        embedded = self.drafter.target.embed(torch.tensor(tokens, device=features.device))
-        self.last_guess = self.drafter.head(features, embedded, positions, None, self.cache)[-1:]
+    def read(self, states: Tensor | None, tokens: Sequence[int]) -> None:
+        """True rows of these tokens, behind the rows of those before them."""
+        device, start = self.cache.rows.device, self.cache.length
+        positions = torch.arange(start, start + len(tokens), device=device)
+        ids = torch.tensor(tokens, device=device)
+        self.last_state = self.drafter.step(states, ids, positions, None, self.cache)[-1:]
+
+    def expansion(self) -> "Expansion":
+        """What a grower asks for the children of its nodes."""
+        return Expansion(self.drafter, self.cache, self.last_state)
 
     @torch.inference_mode()
     def propose(self, root: int, depth: int, dice: Dice, cycle: int, sampling: SamplingConfig) -> DraftTree:
         """A tree of at most `depth` levels below `root`. Tree rows leave the cache again."""
-        drafter = self.drafter
-        expansion = Expansion(drafter.target, drafter.head, self.cache, self.last_guess)
+        drafter, expansion = self.drafter, self.expansion()
         chance = (dice, cycle, sampling) if drafter.sampled else ()
         tree = drafter.grow(root, expansion, drafter.tree, depth, *chance)
         self.cache.truncate(expansion.before + 1)
@@ -110,41 +152,41 @@ class EagleSession:
 
 
 class Expansion:
-    """The head's side of one growing tree: which node has which row, and what each one guessed.
+    """The network's side of one growing tree: which node has which row, and the state after each.
 
-    Row 0 is the last true row, (feature before the root, root), so the root needs no pass of its own;
+    Row 0 is the last true row, whose token is the root, so the root needs no pass of its own;
     the rows after it are tree rows, in the order in which they were run.
     """
 
-    def __init__(self, target: GPT, head: EagleHead, cache: KVCache, last_guess: Tensor) -> None:
-        self.target, self.head, self.cache = target, head, cache
+    def __init__(self, drafter: TreeDrafter, cache: KVCache, last_state: Tensor) -> None:
+        self.drafter, self.cache = drafter, cache
         self.before = cache.length - 1  # cache rows before row 0; also the position of row 0
-        self.guesses = last_guess  # (rows, D)
+        self.states = last_state  # (rows, ...)
         self.rows: dict[int, list[int]] = {0: [0]}  # node -> the rows of its path, its own last
 
     def __call__(self, tokens: Sequence[int], parents: Sequence[int], nodes: Sequence[int]) -> np.ndarray:
         """Log-probabilities (len(nodes), V) of the children of `nodes` (see `grow.Expand`)."""
         if list(nodes) == [0]:
-            guesses = self.guesses
+            states = self.states
         else:
-            guesses = self._run([tokens[n] for n in nodes], [parents[n] for n in nodes], nodes)
-        return self.target.lm_head(guesses).log_softmax(dim=-1).numpy(force=True)
+            states = self._run([tokens[n] for n in nodes], [parents[n] for n in nodes], nodes)
+        return self.drafter.logits(states).log_softmax(dim=-1).numpy(force=True)
 
     def _run(self, tokens: list[int], parents: list[int], nodes: Sequence[int]) -> Tensor:
-        """One head pass over a level: a node's row is (guess at its parent, its token)."""
-        first = len(self.guesses)
+        """One pass over a level: a node's row is (state at its parent, its token)."""
+        first = len(self.states)
         mask = np.zeros((len(nodes), self.before + first + len(nodes)), dtype=bool)
         mask[:, : self.before] = True
         for i, (node, parent) in enumerate(zip(nodes, parents)):
             self.rows[node] = [*self.rows[parent], first + i]
             mask[i, [self.before + row for row in self.rows[node]]] = True
-        device = self.guesses.device
-        guesses = self.head(
-            self.guesses[[self.rows[parent][-1] for parent in parents]],
-            self.target.embed(torch.tensor(tokens, device=device)),
+        device = self.states.device
+        states = self.drafter.step(
+            self.states[[self.rows[parent][-1] for parent in parents]],
+            torch.tensor(tokens, device=device),
             torch.tensor([self.before + len(self.rows[node]) - 1 for node in nodes], device=device),
             torch.from_numpy(mask).to(device),
             self.cache,
         )
-        self.guesses = torch.cat([self.guesses, guesses])
-        return guesses
+        self.states = torch.cat([self.states, states])
+        return states

@@ -133,26 +133,34 @@ class GPT(nn.Module):
     def vocab_size(self) -> int:
         return self.config.vocab_size
 
-    def start(self, num_spare: int = 0) -> "Session":
-        """A fresh session with room for a whole context and `num_spare` rows of a draft tree."""
+    def start(self, num_spare: int = 0, layers: Sequence[int] = ()) -> "Session":
+        """A fresh session with room for a whole context and `num_spare` rows of a draft tree. With `layers`
+        its features are those residual streams (see `residual_streams`)."""
         cache = KVCache(self.config, self.config.num_layers, self.context + num_spare, self.lm_head.weight)
-        return Session(self, cache)
+        return Session(self, cache, layers)
 
     def features(
         self, ids: Tensor, positions: Tensor, mask: Tensor | None = None, cache: KVCache | None = None
     ) -> Tensor:
         """(B, T) token ids -> (B, T, D): the hidden state after the final norm."""
+        return self.norm(self.residual_streams(ids, positions, mask, cache)[-1])
+
+    def residual_streams(
+        self, ids: Tensor, positions: Tensor, mask: Tensor | None = None, cache: KVCache | None = None
+    ) -> list[Tensor]:
+        """(B, T) token ids -> num_layers + 1 times (B, T, D): the embedding, and what each block made of
+        it. Stream i is the one that block i reads."""
         if mask is None:
             mask = causal_mask(ids.shape[-1], cache)
         rotary = self.cos[positions], self.sin[positions]
-        x = self.embed(ids)
+        streams = [self.embed(ids)]
         if mask is not None:  # as the numbers that attention adds, once for all layers
-            mask = torch.zeros_like(mask, dtype=x.dtype).masked_fill_(~mask, -torch.inf)
+            mask = torch.zeros_like(mask, dtype=streams[0].dtype).masked_fill_(~mask, -torch.inf)
         for layer, block in enumerate(self.blocks):
-            x = block(x, rotary, mask, cache, layer)
+            streams.append(block(streams[-1], rotary, mask, cache, layer))
         if cache is not None:
             cache.advance(ids.shape[-1])
-        return self.norm(x)
+        return streams
 
     def forward(
         self, ids: Tensor, positions: Tensor, mask: Tensor | None = None, cache: KVCache | None = None
@@ -177,8 +185,8 @@ class Session:
     of probabilities can offer too.
     """
 
-    def __init__(self, model: GPT, cache: KVCache) -> None:
-        self.model, self.cache = model, cache
+    def __init__(self, model: GPT, cache: KVCache, layers: Sequence[int] = ()) -> None:
+        self.model, self.cache, self.layers, self.lm_head = model, cache, layers, model.lm_head
 
     @property
     def length(self) -> int:
@@ -188,7 +196,8 @@ class Session:
     def read(
         self, tokens: Sequence[int], positions: Sequence[int], mask: np.ndarray | None = None
     ) -> tuple[Tensor, np.ndarray]:
-        """One target call: T tokens at their positions -> features (T, D), logits (T, V).
+        """One target call: T tokens at their positions -> features (T, D), logits (T, V). With `layers`
+        the features are those residual streams side by side, (T, len(layers) x D).
 
         mask: (T, T) boolean among the new tokens, all of which see all that was read before;
         None for a plain continuation.
@@ -200,8 +209,10 @@ class Session:
             full[:, self.length :] = torch.from_numpy(mask)
             full = full.to(device)
         ids, places = torch.tensor(tokens, device=device), torch.tensor(positions, device=device)
-        features, logits = self.model(ids, places, full, self.cache)
-        return features, logits.numpy(force=True)
+        streams = self.model.residual_streams(ids, places, full, self.cache)
+        features = self.model.norm(streams[-1])
+        logits = self.lm_head(features).numpy(force=True)
+        return torch.cat([streams[i] for i in self.layers], -1) if self.layers else features, logits
 
     def keep(self, start: int, rows: Sequence[int]) -> None:
         """Of the rows from `start` on keep these (see `KVCache.keep`)."""

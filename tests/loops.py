@@ -16,6 +16,7 @@ from oracles import token_path
 from strategies import TableModel, World
 
 from eagle_min.config import SamplingConfig, TreeConfig
+from eagle_min.decode import Reading
 from eagle_min.grow import GROWERS, static_sampled
 from eagle_min.tree import DraftTree, depths, select
 
@@ -65,7 +66,7 @@ class TableTarget:
     def row(self, history: tuple[int, ...]) -> np.ndarray:
         return self.table.log_weights(history) if self.floats else self.table.weights(history)
 
-    def start(self, num_spare: int = 0) -> TableSession:
+    def start(self, num_spare: int = 0, layers: Sequence[int] = ()) -> TableSession:
         self.session = TableSession(self, self.context + num_spare)
         return self.session
 
@@ -77,6 +78,7 @@ class TableDrafter:
     draft: TableModel
     kind: str  # one of KINDS
     config: TreeConfig
+    layers: tuple[int, ...] = ()
     pool: tuple[DraftTree, ...] = ()  # for "random trees"
     exact: bool = True  # sampled children: draft laws in Fractions
     seen: list[tuple[tuple[int, ...], DraftTree]] = field(default_factory=list)  # every history and tree
@@ -89,9 +91,9 @@ class TableDrafter:
         self.text, self.num_prompt = [prompt_ids[0]], len(prompt_ids)
         return self
 
-    def learn(self, tokens: Sequence[int], features: np.ndarray) -> None:
-        assert len(tokens) == len(features) > 0
-        for token, history in zip(tokens, features):
+    def learn(self, reading: Reading) -> None:
+        assert len(reading.features) == len(reading.rows) and len(reading.path) > 0
+        for token, history in zip(reading.following, reading.features[reading.path], strict=True):
             assert history == tuple(self.text), "a feature must be of the position before its token"
             self.text.append(token)
 

@@ -15,8 +15,6 @@ from networks import CONFIG, random_head, random_target
 
 import eagle_min
 from eagle_min.checkpoint import (
-    DRAFTERS,
-    EAGLE_DRAFTERS,
     SHIPPED,
     load_head,
     load_target,
@@ -25,6 +23,7 @@ from eagle_min.checkpoint import (
     write_atomically,
 )
 from eagle_min.config import ModelConfig, TreeConfig
+from eagle_min.drafters.registry import DRAFTERS, KINDS
 from eagle_min.model import GPT
 from eagle_min.tokenizer import load_tokenizer, save_vocabulary
 
@@ -39,7 +38,7 @@ def finished(tmp_path_factory):
     save_vocabulary([bytes([byte]) for byte in range(256)], folder / "tokenizer.ranks")
     vocabulary = load_tokenizer(folder / "tokenizer.ranks").sha256
     digest = save_model(random_target(0), folder, "target", {"note": "random", "tokenizer_sha256": vocabulary})
-    save_model(random_head(0), folder, "eagle", {"target_sha256": digest})
+    save_model(random_head(0), folder, "eagle", {"kind": "head", "target_sha256": digest})
     return folder
 
 
@@ -87,15 +86,15 @@ def test_saving_twice_gives_the_same_bytes(tmp_path):
 def test_a_set_gives_its_drafters_by_name(models):
     loaded = eagle_min.load(str(models))
     assert loaded.drafter("none") is None
-    for name in EAGLE_DRAFTERS:
-        assert loaded.drafter(name).num_nodes == EAGLE_DRAFTERS[name][1].num_nodes
+    for name in KINDS:
+        assert loaded.drafter(name).num_nodes == KINDS[name].tree.num_nodes
     assert loaded.drafter("eagle2", tree=TreeConfig(num_nodes=5)).num_nodes == 5
-    assert set(DRAFTERS) == {"none", *EAGLE_DRAFTERS}
+    assert set(DRAFTERS) == {"none", *KINDS}
     with pytest.raises(ValueError) as error:
         loaded.drafter("eagle9")
     assert_refused(error, "'eagle9'", *DRAFTERS)
     with pytest.raises(FileNotFoundError) as error:
-        loaded.drafter("eagle2", head="other")
+        loaded.drafter("eagle2", "other")
     assert_refused(error, "'other'", "other.json")
 
 
@@ -163,7 +162,7 @@ def test_a_head_for_another_target_is_refused(models):
     assert_refused(error, "'eagle'", "another target")
     with pytest.raises(ValueError) as error:
         load_head(models, "target")  # a target is no head
-    assert_refused(error, "'target'", "another target")
+    assert_refused(error, "'target'", "must be 'head'")
 
 
 def test_another_vocabulary_than_the_targets_is_refused(models):

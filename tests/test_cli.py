@@ -44,7 +44,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         digest = save_model(GPT(CONFIG), folder, "target", {"tokenizer_sha256": BYTES.sha256})
-        save_model(EagleHead(CONFIG), folder, "eagle", {"target_sha256": digest})
+        save_model(EagleHead(CONFIG), folder, "eagle", {"kind": "head", "target_sha256": digest})
     save_vocabulary(BYTES.vocabulary, folder / "tokenizer.ranks")
     return folder
 

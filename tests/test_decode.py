@@ -60,8 +60,8 @@ def test_cycles_add_up_to_the_text(kind):
         target, calls = loop.target(), []
         start = target.start
 
-        def counted_start(num_spare=0):
-            session = start(num_spare)
+        def counted_start(*arguments):
+            session = start(*arguments)
             read = session.read
             session.read = lambda *arguments: calls.append(1) or read(*arguments)
             return session
@@ -145,6 +145,8 @@ class CountingTarget(TableTarget):
 class Chain:
     """A drafter that follows `guess(text)`, at most `longest` tokens, and as far as it is allowed."""
 
+    layers = ()
+
     def __init__(self, guess, longest: int, obedient: bool = True) -> None:
         self.guess, self.longest, self.obedient = guess, longest, obedient
         self.num_nodes = longest + 1
@@ -153,8 +155,8 @@ class Chain:
         self.text = [prompt_ids[0]]
         return self
 
-    def learn(self, tokens, features) -> None:
-        self.text += tokens
+    def learn(self, reading) -> None:
+        self.text += reading.following
 
     def propose(self, root, depth, dice, cycle, sampling) -> DraftTree:
         tokens, size = [root], min(depth, self.longest) if self.obedient else self.longest

@@ -60,13 +60,13 @@ def taught(seed: int, text: list[int], kind: str = "confidence"):
     """A session that has learned `text`, true features and all; its last token is the root."""
     draft = random_drafter(kind, seed).start(text[:1])
     features, _ = random_target(seed).start().read(text[:-1], list(range(len(text) - 1)))
-    draft.learn(text[1:], features)
+    draft.read(features, text[1:])
     return draft
 
 
 def expansion(seed: int, text: list[int]) -> Expansion:
     draft = taught(seed, text)
-    return Expansion(draft.drafter.target, draft.drafter.head, draft.cache, draft.last_guess)
+    return draft.expansion()
 
 
 @given(seeds, texts)
@@ -97,7 +97,7 @@ class Pupil:
     """A drafter that notes down what it is taught."""
 
     def __init__(self, drafter) -> None:
-        self.drafter, self.num_nodes = drafter, drafter.num_nodes
+        self.drafter, self.num_nodes, self.layers = drafter, drafter.num_nodes, drafter.layers
         self.tokens: list[int] = []
         self.features: list[np.ndarray] = []
 
@@ -105,10 +105,10 @@ class Pupil:
         self.draft = self.drafter.start(prompt_ids)
         return self
 
-    def learn(self, tokens, features) -> None:
-        self.tokens += tokens
-        self.features += list(features.numpy())
-        self.draft.learn(tokens, features)
+    def learn(self, reading) -> None:
+        self.tokens += reading.following
+        self.features += list(reading.features[reading.path].numpy())
+        self.draft.learn(reading)
 
     def propose(self, *arguments):
         return self.draft.propose(*arguments)

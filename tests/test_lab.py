@@ -15,8 +15,9 @@ import torch
 
 import eagle_min
 import eagle_min.train.target
-from eagle_min.checkpoint import EAGLE_DRAFTERS, SHIPPED, save_model
+from eagle_min.checkpoint import SHIPPED, save_model
 from eagle_min.config import ModelConfig, TreeConfig
+from eagle_min.drafters.registry import KINDS
 from eagle_min.head import EagleHead
 from eagle_min.lab import bank, bench, compare, measures, prefixes, readme, record, shapes, timing
 from eagle_min.lab.prefixes import Prefix
@@ -44,7 +45,7 @@ def small_set(tmp_path_factory: pytest.TempPathFactory) -> Path:
         torch.manual_seed(0)
         digest = save_model(GPT(shape), folder, "target", {"tokenizer_sha256": BYTES.sha256})
         for name in ("eagle", "other"):
-            save_model(EagleHead(shape), folder, name, {"target_sha256": digest})
+            save_model(EagleHead(shape), folder, name, {"kind": "head", "target_sha256": digest})
     save_vocabulary(BYTES.vocabulary, folder / "tokenizer.ranks")
     return folder
 
@@ -183,7 +184,7 @@ def test_a_useless_head_is_timed_against_plain_and_calibration_at_both_temperatu
     monkeypatch.setattr(bench, "held_out_code", lambda *_: [])
     monkeypatch.setattr(bench, "first_cycles", lambda *given: asked.append(given[3]) or [])
     models = SimpleNamespace(target=None, tokenizer=None)
-    drafter = SimpleNamespace(head=EagleHead(ModelConfig(16, 16, 1, 1, 16)))
+    drafter = SimpleNamespace(head=EagleHead(ModelConfig(16, 16, 1, 1, 16)), grow=None, tree=None)
     args = argparse.Namespace(rounds=1, seed=0)
     assert [row["value"] for row in bench.useless(models, drafter, args)] == [3, 3]
     assert len(list(bench.calibrated(models, drafter, args))) == 20 and asked == [0.0, 1.0]
@@ -201,10 +202,10 @@ def test_agreement_is_counted_in_the_bin_of_the_targets_own_certainty(monkeypatc
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--drafters", "eagle9"], f"drafter must be one of none, {', '.join(EAGLE_DRAFTERS)}, got 'eagle9'"),
-        (["--drafters", ""], f"drafter must be one of none, {', '.join(EAGLE_DRAFTERS)}, got ''"),
-        (["--drafters", "eagle2@"], "drafter must be NAME or NAME@HEAD, and `none` has no head, got 'eagle2@'"),
-        (["--drafters", "none@eagle"], "drafter must be NAME or NAME@HEAD, and `none` has no head, got 'none@eagle'"),
+        (["--drafters", "eagle9"], f"drafter must be one of none, {', '.join(KINDS)}, got 'eagle9'"),
+        (["--drafters", ""], f"drafter must be one of none, {', '.join(KINDS)}, got ''"),
+        (["--drafters", "eagle2@"], "drafter must be NAME, or NAME@WEIGHTS where it has any, got 'eagle2@'"),
+        (["--drafters", "none@eagle"], "drafter must be NAME, or NAME@WEIGHTS where it has any, got 'none@eagle'"),
         (["--domains", "code,verse"], "domain must be one of code, prose, sums, got 'verse'"),
         (["--temperatures", "0,-1"], "temperature must be finite and at least 0, got -1.0"),
         (["--temperatures", "nan"], "temperature must be finite and at least 0, got nan"),
@@ -215,7 +216,7 @@ def test_agreement_is_counted_in_the_bin_of_the_targets_own_certainty(monkeypatc
         (["--seed", "-1"], "seed must be between 0 and 2**63 - 1, got -1"),
         (["--json", "/dev/null/x.json"], "--json must be a file in a folder that can be written to"),
         (["--json", "/"], "--json must be a file in a folder that can be written to, got '/'"),
-        (["--head", "none-such"], "no model 'none-such'"),
+        (["--drafters", "eagle2@none-such"], "no model 'none-such'"),
         (["--model", "none-such"], "no models 'none-such'"),
     ],
 )
@@ -338,6 +339,7 @@ def test_the_held_out_text_is_the_one_the_target_was_measured_on() -> None:
 def test_a_file_of_rows_can_have_a_second_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"code": "A1", "name": "a fault", "kind": "chain", "origin": "x", **dict.fromkeys(bank.PROPERTIES, True)}
     row |= {"first token": False, "above bound": None, "total_variation": 0.25, "num_samples": None, "seconds": 0.5}
+    row["seconds_to_refute"] = 1.25
     monkeypatch.setattr(readme, "SHIPPED", tmp_path / "tinymodels")
     (tmp_path / "tests").mkdir()
     record.write_rows(tmp_path / "tests" / "bank.json", [{**row, **ORIGIN}])
@@ -348,5 +350,5 @@ def test_a_file_of_rows_can_have_a_second_table(tmp_path: Path, monkeypatch: pyt
     lines = [line for line in page.read_text().splitlines() if line.startswith("| A1")]
     assert lines == [
         "| A1 | a fault | chain | - | yes | yes | yes | yes |  | yes | x |",
-        "| A1 | a fault | 0.25000 | never | 0.500 |",
+        "| A1 | a fault | 0.25000 | never | 0.500 | 1.2 |",
     ]

@@ -122,7 +122,7 @@ def small_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         digest = save_model(GPT(shape), folder, "target", {"tokenizer_sha256": BYTES.sha256})
-        save_model(EagleHead(shape), folder, "eagle", {"target_sha256": digest})
+        save_model(EagleHead(shape), folder, "eagle", {"kind": "head", "target_sha256": digest})
     save_vocabulary(BYTES.vocabulary, folder / "tokenizer.ranks")
     texts = {domain: [(f"{domain}/0", f"{domain} is here, " * 20)] for domain in ("code", "prose")}
     corpus = Corpus({}, {**texts, "sums": [(f"sums/{a}", f"{a} + 9 = {a + 9}") for a in range(30)]})

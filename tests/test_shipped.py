@@ -33,7 +33,7 @@ def test_loss_on_the_shipped_prompts_is_the_one_on_the_card():
 @pytest.mark.parametrize("name", HEADS)
 def test_agreement_of_a_head_on_the_shipped_prompts_is_the_one_on_its_card(name):
     models = shipped()
-    head = models.drafter("eagle2", head=name).head
+    head = models.drafter("eagle2", name).head
     prompts = [models.tokenizer.prompt(text) for texts in shipped_prompts().values() for text in texts]
     assert agreement(models.target, head, prompts) == pytest.approx(
         read_card(FOLDER, name)["agreement_on_prompts"],

@@ -16,8 +16,9 @@ from networks import CONFIG, random_head, random_target, slow_head, slow_target,
 from test_train import CONFIG as TRAIN
 
 import eagle_min.train.target
-from eagle_min.checkpoint import ModelSet, load_head, load_target, save_model
+from eagle_min.checkpoint import load_head, load_target, save_model
 from eagle_min.model import GPT
+from eagle_min.models import ModelSet
 from eagle_min.tokenizer import Tokenizer
 from eagle_min.train.head import loudness, new_head
 from eagle_min.train.target import joint_loss, new_target, next_token_loss, train_target, weights_for

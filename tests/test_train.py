@@ -291,7 +291,7 @@ def test_the_commands_make_a_set_that_decodes(small_text, tmp_path, capsys):
         assert main([str(word) for word in ["train", "head", *common, *options]]) == 0
         card = read_card(models, f"eagle-{recipe}")
         assert card["recipe"] == recipe and card["tokens_seen"] == 8192 and card["command"].startswith("python -m")
-    drafter = load(str(models)).drafter("eagle2", head="eagle-steps")
+    drafter = load(str(models)).drafter("eagle2", "eagle-steps")
     assert drafter is not None
     capsys.readouterr()
     begun = ["train", "head", *common, "--recipe", "paper", "--run", tmp_path / "steps"]
@@ -303,7 +303,7 @@ def test_the_commands_make_a_set_that_decodes(small_text, tmp_path, capsys):
     assert (shape["hidden"], shape["num_heads"]) == (24, 2)
     loaded = load(str(models))
     prompts = [loaded.tokenizer.prompt(text) for texts in shipped_prompts().values() for text in texts]
-    assert agreement(loaded.target, loaded.drafter("eagle2", head="s").head, prompts) == pytest.approx(
+    assert agreement(loaded.target, loaded.drafter("eagle2", "s").head, prompts) == pytest.approx(
         read_card(models, "s")["agreement_on_prompts"], abs=0.01
     )
     further = ["train", "head", *common, "--start-from", "eagle-paper", "--name", "further", "--run", tmp_path / "more"]
@@ -352,7 +352,7 @@ def test_a_head_trained_beside_a_target_is_kept_and_can_be_gone_on_with(small_te
     assert main(grown) == 0
     for name in ("target", "beside"):
         assert read_card(deeper, name)["started_from"] == read_card(models, name)
-    assert load(str(deeper)).drafter("eagle2", head="beside") is not None  # made for this target, it says
+    assert load(str(deeper)).drafter("eagle2", "beside") is not None  # made for this target, it says
     capsys.readouterr()
     assert main([word if word != "beside" else "other" for word in grown]) == 2
     assert "other" in capsys.readouterr().err

@@ -29,8 +29,8 @@ class Recorder:
     def __init__(self, target) -> None:
         self.target, self.context, self.vocab_size = target, target.context, target.vocab_size
 
-    def start(self, num_spare: int = 0):
-        session = self.target.start(num_spare)
+    def start(self, *arguments):
+        session = self.target.start(*arguments)
         read = session.read
 
         def recorded(tokens, positions, mask=None):

@@ -149,13 +149,13 @@ print("save mostly the cost of starting operators. Where it is large, n more tok
 drafter = models.drafter("eagle2")
 features, _ = target.start().read(text[:num_cached], list(range(num_cached)))
 draft = drafter.start(text[:num_cached])
-draft.learn(text[1 : num_cached + 1], features)
+draft.read(features, text[1 : num_cached + 1])
 
 
 def draft_once() -> None:
     """The drafter's share of a cycle: four committed rows are read again, then a tree is grown."""
     draft.cache.truncate(num_cached - 4)
-    draft.learn(text[num_cached - 3 : num_cached + 1], features[-4:])
+    draft.read(features[-4:], text[num_cached - 3 : num_cached + 1])
     draft.propose(text[num_cached], drafter.tree.depth, SeededDice(0), 0, SamplingConfig())
 
 

@@ -229,13 +229,13 @@ features, _ = target.start().read(prompt, list(range(len(prompt))))
 drafter = models.drafter("eagle2")
 draft = drafter.start(prompt)
 root = tokenizer.encode("\n    ")[0]
-draft.learn([*prompt[1:], root], features)
+draft.read(features, [*prompt[1:], root])
 
 
 def head_expand() -> Expansion:
     """A fresh growing tree; rows of an earlier one are forgotten."""
     draft.cache.truncate(len(prompt))
-    return Expansion(target, drafter.head, draft.cache, draft.last_guess)
+    return draft.expansion()
 
 
 small = TreeConfig(num_nodes=8, depth=3, top_k=3)

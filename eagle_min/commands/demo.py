@@ -9,10 +9,11 @@ Read next: `difference.py`.
 import argparse
 from dataclasses import dataclass
 
-from ..checkpoint import ModelSet, load, shipped_prompts
+from ..checkpoint import shipped_prompts
 from ..config import require
 from ..decode import Generation, generate, stream, tau
 from ..dice import SeededDice
+from ..models import ModelSet, load
 from ..show import Painter, RunningText, label, picture, printable, show_tau, wants_colour, watch
 from .difference import Difference, explain
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..checkpoint import ModelSet
 from ..config import SamplingConfig
 from ..decode import generate
 from ..dice import target_draw, uniform
+from ..models import ModelSet
 from ..sampling import next_token_law
 
 

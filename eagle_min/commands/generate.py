@@ -10,9 +10,10 @@ import json
 
 import torch
 
-from ..checkpoint import DRAFTERS, ModelSet, load
 from ..config import require
 from ..decode import Cycle, Generation, stream
+from ..drafters.registry import DRAFTERS
+from ..models import ModelSet, load
 from ..show import Painter, RunningText, count, label, picture, printable, show_tau, wants_colour, watch
 from ..tokenizer import Tokenizer
 

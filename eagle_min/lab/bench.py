@@ -20,10 +20,10 @@ from pathlib import Path
 
 import torch
 
-from ..checkpoint import EAGLE_DRAFTERS, ModelSet, load
 from ..config import require, require_seed
 from ..decode import Drafter
 from ..head import EagleDrafter, EagleHead
+from ..models import ModelSet, load
 from ..train.corpus import load_held_out
 from ..train.evaluate import first_choices
 from . import costs
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     require_seed(args.seed)
     check_writable(args.json)
     models = load(args.model)
-    drafter = models.drafter("eagle2", head=args.head)
+    drafter = models.drafter("eagle2", args.head)
     origin = provenance(models, [args.head], args.seed, load_held_out().fingerprint())
     rows: list[Row] = []
     for name in names:
@@ -126,8 +126,7 @@ def useless(models: ModelSet, drafter: EagleDrafter, args: argparse.Namespace) -
     with torch.random.fork_rng():
         torch.manual_seed(args.seed)
         random_head = EagleHead(drafter.head.config).eval().requires_grad_(False)
-    grower, tree, _ = EAGLE_DRAFTERS["eagle2"]
-    everyone = {"plain": None, "useless": EagleDrafter(models.target, random_head, grower, tree)}
+    everyone = {"plain": None, "useless": EagleDrafter(models.target, random_head, drafter.grow, drafter.tree)}
     prompts = prompt_ids("code", models.tokenizer, max(1, args.rounds // 6))
     for temperature in (0.0, 1.0):
         runs = in_turn(models.target, everyone, prompts, costs.GENERATED, temperature, args.seed)

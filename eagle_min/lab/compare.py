@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..checkpoint import DRAFTERS, EAGLE_DRAFTERS, ModelSet, load
 from ..config import SamplingConfig, require, require_seed
 from ..decode import Drafter, tau
+from ..drafters.registry import DRAFTERS, KINDS
+from ..models import ModelSet, load
 from ..train.corpus import load_held_out
 from ..train.evaluate import bits_per_byte
 from . import measures
@@ -52,8 +53,7 @@ COLUMNS: list[Column] = [
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command; every list is written with commas."""
     parser.add_argument("--model", default="tiny", help="shipped set of models, or a folder")
-    parser.add_argument("--drafters", default="all", help="names, or NAME@HEAD for another head of the set, or all")
-    parser.add_argument("--head", default="eagle", help="the head of drafters that name none")
+    parser.add_argument("--drafters", default="all", help="names, or NAME@WEIGHTS for others of the set, or all")
     parser.add_argument("--domains", default="all", help="of code, prose, sums")
     parser.add_argument("--temperatures", default="0,1")
     for name, (what, full, quick) in SIZES.items():
@@ -82,9 +82,10 @@ class Plan:
             require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         require_seed(self.seed)
         for name in self.drafters:
-            kind, at, head = name.partition("@")
+            kind, at, weights = name.partition("@")
             require(kind in DRAFTERS, "drafter", name, f"one of {', '.join(DRAFTERS)}")
-            require(not at or (head and kind != "none"), "drafter", name, "NAME or NAME@HEAD, and `none` has no head")
+            good = not at or (weights and kind != "none" and KINDS[kind].weights is not None)
+            require(bool(good), "drafter", name, "NAME, or NAME@WEIGHTS where it has any")
         for domain in self.domains:
             require(domain in DOMAINS, "domain", domain, f"one of {', '.join(DOMAINS)}")
         for temperature in self.temperatures:
@@ -94,7 +95,7 @@ class Plan:
     def of(cls, args: argparse.Namespace) -> "Plan":
         given = {name: getattr(args, name) for name in SIZES}
         sizes = {name: SIZES[name][1 + args.quick] if value is None else value for name, value in given.items()}
-        drafters = split_list(args.drafters, EAGLE_DRAFTERS)
+        drafters = split_list(args.drafters, list(KINDS))
         temperatures = [to_number(word) for word in split_list(args.temperatures, ())]
         return cls(drafters, split_list(args.domains, DOMAINS), temperatures, seed=args.seed, quick=args.quick, **sizes)
 
@@ -118,10 +119,10 @@ def run(args: argparse.Namespace) -> int:
     plan = Plan.of(args)
     check_writable(args.json)
     models = load(args.model)
-    drafters = {label: find_drafter(models, label, args.head) for label in plan.drafters}
+    drafters = {label: find_drafter(models, label) for label in plan.drafters}
     rows: list[Row] = []
-    heads = {head_of(label, args.head) for label in plan.drafters if not label.startswith("none")}
-    for row in measure(models, drafters, plan, heads):
+    weights = {weights_of(label) for label in plan.drafters} - {None}
+    for row in measure(models, drafters, plan, weights):
         rows.append(row)
         write_rows(args.json, rows)
         print(f"{row['domain']} T={row['temperature']:g} {row['drafter']}: tau {row['tau']:.2f}", file=sys.stderr)
@@ -129,21 +130,24 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def find_drafter(models: ModelSet, label: str, head: str) -> Drafter | None:
-    """`eagle2` or `eagle2@eagle-paper`: a drafter, and the head it uses if not `head`."""
-    name, _, _ = label.partition("@")
-    return models.drafter(name, head=head_of(label, head))
+def find_drafter(models: ModelSet, label: str) -> Drafter | None:
+    """`eagle2`, or `eagle2@eagle-paper`: with other weights than its own."""
+    name, _, weights = label.partition("@")
+    return models.drafter(name, weights or None)
 
 
-def head_of(label: str, head: str) -> str:
-    """The head that `eagle2` (then it is `head`) or `eagle2@eagle-paper` uses."""
-    return label.partition("@")[2] or head
+def weights_of(label: str) -> str | None:
+    """The model of the set that `eagle2` or `eagle2@eagle-paper` drafts with; None where there is none."""
+    name, _, weights = label.partition("@")
+    return weights or (KINDS[name].weights if name in KINDS else None)
 
 
-def measure(models: ModelSet, drafters: dict[str, Drafter | None], plan: Plan, heads: Collection[str]) -> Iterator[Row]:
+def measure(
+    models: ModelSet, drafters: dict[str, Drafter | None], plan: Plan, weights: Collection[str]
+) -> Iterator[Row]:
     """Yield the rows: domains, then temperatures, then drafters."""
     corpus = load_held_out()
-    origin = provenance(models, heads, plan.seed, corpus.fingerprint())
+    origin = provenance(models, weights, plan.seed, corpus.fingerprint())
     longest = min(LONGEST, 3 * models.target.context // 4)  # room for the two cycles
     for domain in plan.domains:
         documents = corpus.held_out[domain]

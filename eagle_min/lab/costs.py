@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 
 from ..decode import generate
-from ..head import EagleDrafter, Expansion
+from ..head import EagleDrafter
 from ..model import GPT, Session
 from ..tree import ancestor_mask, depths
 from .timing import medians
@@ -77,12 +77,12 @@ def head_seconds(drafter: EagleDrafter, rounds: int) -> dict[str, float]:
     tokens = tokens_of(target, CACHED + width + 2)
     features, _ = target.start().read(tokens[:CACHED], range(CACHED))
     draft = drafter.start(tokens[:CACHED])
-    draft.learn(tokens[1 : CACHED + 1], features)
+    draft.read(features, tokens[1 : CACHED + 1])
     level = tokens[CACHED + 1 : CACHED + 2 + width], [-1, *[0] * width], list(range(1, width + 1))
 
     @torch.inference_mode()
     def one_pass() -> None:
-        Expansion(target, drafter.head, draft.cache, draft.last_guess)(*level)
+        draft.expansion()(*level)
         draft.cache.truncate(CACHED)
 
     return medians({"step": reader(full_session(target, 1), 1), "head": one_pass}, rounds)

@@ -20,16 +20,15 @@ import copy
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from ..checkpoint import load
 from ..config import SamplingConfig, require
 from ..dice import SeededDice, target_draw
 from ..model import GPT, Session
+from ..models import load
 from ..sampling import next_token_law
 from ..tokenizer import Tokenizer
 from ..train.corpus import Corpus, load_held_out
@@ -66,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     require(args.contexts >= 1, "contexts", args.contexts, "at least 1")
     check_writable(args.json)
     models = load(args.model)
-    drafter = models.drafter("eagle2", head=HEAD)
+    drafter = models.drafter("eagle2", HEAD)
     corpus = load_held_out()
     longest = min(LONGEST, 3 * models.target.context // 4)  # room for the trees
     prefixes = contexts(corpus, models.tokenizer, args.contexts, longest)
@@ -109,12 +108,9 @@ def compared(target: GPT, ids: Sequence[int], tree: DraftTree, seed: int) -> lis
 
 def widened(target: GPT, num_spare: int) -> Session:
     """A session whose logits are float64 whatever the target computes in: numpy has no bfloat16."""
-
-    def model(*call: Any) -> tuple[Tensor, Tensor]:
-        features, logits = target(*call)
-        return features, logits.double()
-
-    return Session(model, target.start(num_spare).cache)
+    session = target.start(num_spare)
+    session.lm_head = lambda features: target.lm_head(features).double()
+    return session
 
 
 def read_alone(session: Session, tree: DraftTree, start: int) -> np.ndarray:

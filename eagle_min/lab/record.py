@@ -16,8 +16,9 @@ from pathlib import Path
 
 import torch
 
-from ..checkpoint import ModelSet, command_line, read_card, write_atomically
+from ..checkpoint import command_line, read_card, write_atomically
 from ..config import require
+from ..models import ModelSet
 from ..train.batches import versions
 
 Row = dict

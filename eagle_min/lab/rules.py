@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from ..checkpoint import ModelSet, load
 from ..config import SamplingConfig, require, require_seed
 from ..exactness import accepted
-from ..head import EagleDrafter, Expansion
+from ..head import EagleDrafter
+from ..models import ModelSet, load
 from ..sampling import next_token_law
 from ..train.corpus import load_held_out
 from .prefixes import held_out_prefixes
@@ -106,8 +106,8 @@ def written_down(p: Sequence[int], q: Sequence[int]) -> Laws:
 def on_models(models: ModelSet, head: str, prefixes: Sequence[list[int]]) -> dict[str, dict]:
     """Means over the prefixes, for each temperature."""
     size = models.target.vocab_size
-    drafter = models.drafter("eagle2", head=head)
-    drafter = models.drafter("eagle2", head=head, tree=replace(drafter.tree, num_nodes=size + 1))
+    drafter = models.drafter("eagle2", head)
+    drafter = models.drafter("eagle2", head, replace(drafter.tree, num_nodes=size + 1))
     found: dict[str, list[dict]] = {f"T={temperature:g}": [] for temperature in TEMPERATURES}
     for ids in prefixes:
         logits = logits_behind(drafter, ids)
@@ -125,13 +125,13 @@ def logits_behind(drafter: EagleDrafter, ids: Sequence[int]) -> tuple[np.ndarray
     target, vocabulary = drafter.target, list(range(drafter.target.vocab_size))
     session, draft = target.start(len(vocabulary) + 1), drafter.start(ids)
     features, _ = session.read(ids[:-1], list(range(len(ids) - 1)))
-    draft.learn(ids[1:], features)
+    draft.read(features, ids[1:])
     tokens, parents = [ids[-1], *vocabulary], [-1, *[0] * len(vocabulary)]
     places = [len(ids) - 1, *[len(ids)] * len(vocabulary)]
     mask = np.eye(len(tokens), dtype=bool)
     mask[:, 0] = True
     _, wanted = session.read(tokens, places, mask)
-    expansion = Expansion(target, drafter.head, draft.cache, draft.last_guess)
+    expansion = draft.expansion()
     first = expansion(tokens, parents, [0])
     return wanted, np.concatenate([first, expansion(tokens, parents, list(range(1, len(tokens))))])
 

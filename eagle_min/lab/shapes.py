@@ -14,9 +14,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..checkpoint import ModelSet, command_line, load, read_card, write_atomically
+from ..checkpoint import command_line, read_card, write_atomically
 from ..config import ModelConfig, require
 from ..model import GPT
+from ..models import ModelSet, load
 from ..train.batches import training_streams
 from ..train.corpus import Document, load_held_out
 from ..train.evaluate import bits_per_byte

@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..checkpoint import ModelSet, command_line, load, read_card, save_model, shipped_prompts
+from ..checkpoint import command_line, read_card, save_model, shipped_prompts
 from ..config import ModelConfig, require
 from ..model import GPT
+from ..models import ModelSet, load
 from ..tokenizer import Tokenizer, learn_vocabulary, load_tokenizer, save_vocabulary
 from .batches import token_stream, training_streams, versions
 from .corpus import load_corpus, load_held_out, mirrored

@@ -21,9 +21,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..checkpoint import ModelSet, load_head, read_card
+from ..checkpoint import load_head, read_card
 from ..head import EagleHead
 from ..model import GPT, Attention
+from ..models import ModelSet
 from .batches import Batches, training_streams
 from .loop import Run, TrainConfig
 

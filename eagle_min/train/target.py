@@ -12,10 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..checkpoint import ModelSet, load_head, read_card
+from ..checkpoint import load_head, read_card
 from ..config import ModelConfig, require
 from ..head import EagleHead
 from ..model import GPT
+from ..models import ModelSet
 from ..tokenizer import Tokenizer
 from .batches import Batches, training_streams
 from .head import louder, loudness, new_head, unroll

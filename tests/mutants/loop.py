@@ -26,8 +26,8 @@ FAULTS = (
     Fault(
         "drafter learns another token than the bonus",
         MODULE,
-        "draft.learn(following, features)",
-        "draft.learn([*following[:-1], following[0]], features)",
+        "[*prompt_ids[1:], root])\n    number",
+        "[*prompt_ids[1:], prompt_ids[0]])\n    number",
         FRESH,
         "vllm-project/vllm #4212, PR #5765: the draft's cache goes on from the wrong token",
     ),

@@ -57,8 +57,8 @@ FAULTS = (
     Fault(
         "useless drafter is the trained one",
         "eagle_min.lab.bench",
-        "EagleDrafter(models.target, random_head, grower, tree)",
-        "EagleDrafter(models.target, drafter.head, grower, tree)",
+        "EagleDrafter(models.target, random_head, drafter.grow, drafter.tree)",
+        "EagleDrafter(models.target, drafter.head, drafter.grow, drafter.tree)",
         LAB + "test_the_useless_drafter_is_not_the_trained_one",
         "beginner: the slowdown looks like a gain",
     ),

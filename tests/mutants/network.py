@@ -115,8 +115,8 @@ FAULTS = (
     Fault(
         "features are taken before the final norm",
         MODEL,
-        "        return self.norm(x)\n",
-        "        return x\n",
+        "return self.norm(self.residual_streams(ids, positions, mask, cache)[-1])",
+        "return self.residual_streams(ids, positions, mask, cache)[-1]",
         ORACLE,
         "EAGLE-1 against EAGLE-3: which vector is the feature",
     ),
