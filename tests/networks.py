@@ -13,6 +13,8 @@ from torch import nn
 
 import eagle_min
 from eagle_min.config import ModelConfig, TreeConfig
+from eagle_min.decode import Drafter
+from eagle_min.drafters.registry import KINDS
 from eagle_min.grow import chain, confidence, ratio, static, static_sampled
 from eagle_min.head import EagleDrafter, EagleHead
 from eagle_min.model import GPT
@@ -54,6 +56,16 @@ def random_drafter(kind: str = "confidence", seed: int = 0, tree: TreeConfig | N
     tree = tree or TreeConfig(num_nodes=9, depth=4, top_k=3)
     grower = static_sampled if kind == "static_sampled" else TREES[kind]
     return EagleDrafter(random_target(seed), random_head(seed), grower, tree, kind == "static_sampled")
+
+
+NETWORKS = {"eagle": random_head}  # what `Kind.weights` names -> such a network with random weights, from a seed
+
+
+def drafter_of(name: str, seed: int = 0, tree: TreeConfig | None = None) -> Drafter:
+    """A drafter of the registry for `random_target(seed)`, with a random network where it has one."""
+    kind = KINDS[name]
+    network = NETWORKS[kind.weights](seed) if kind.weights is not None else None
+    return kind.make(random_target(seed), network, tree or kind.tree)
 
 
 @functools.cache

@@ -38,6 +38,7 @@ from eagle_min.tokenizer import Tokenizer
 from eagle_min.train.head import RECIPES, head_loss, louder, loudness, new_head, train_head, unroll
 from eagle_min.train.loop import TrainConfig
 from eagle_min.train.target import new_target
+from eagle_min.train.teacher import teach
 
 TOLERANCE = 1e-10
 
@@ -284,9 +285,9 @@ def test_training_goes_on_from_the_weights_of_another_head(tmp_path, monkeypatch
 def test_a_head_is_trained_on_the_longer_windows_with_embeddings_as_loud_as_features(tmp_path, monkeypatch):
     target, seen = new_target(CONFIG, seed=1), set()
 
-    def noted(target, head, recipe, windows, seed, factor):
-        seen.add((windows.shape[1], factor))
-        return head_loss(target, head, recipe, windows, seed, factor)
+    def noted(target, head, recipe, taught, seed, factor):
+        seen.add((taught.windows.shape[1], factor))
+        return head_loss(target, head, recipe, taught, seed, factor)
 
     monkeypatch.setattr(eagle_min.train.head, "head_loss", noted)
     trained(target, "paper", tmp_path, monkeypatch)
@@ -298,10 +299,11 @@ def test_a_louder_embedding_is_the_same_as_louder_weights(seed, factor, recipe):
     target, head = random_target(seed), random_head(seed)
     windows = torch.randint(CONFIG.vocab_size, (2, 9), generator=torch.Generator().manual_seed(seed))
     with torch.no_grad():
-        first = head_loss(target, head, RECIPES[recipe], windows, seed, factor)
+        taught = teach(target, windows)
+        first = head_loss(target, head, RECIPES[recipe], taught, seed, factor)
         other = copy.deepcopy(head)
         louder(other, factor)
-        second = head_loss(target, other, RECIPES[recipe], windows, seed)
+        second = head_loss(target, other, RECIPES[recipe], taught, seed)
     assert abs(first - second) < TOLERANCE * max(1.0, abs(first))
 
 

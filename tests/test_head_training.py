@@ -14,6 +14,7 @@ from networks import CONFIG, random_head, random_target, slow_head, slow_target,
 from strategies import fewer
 
 from eagle_min.train.head import Recipe, head_loss
+from eagle_min.train.teacher import teach
 
 TOLERANCE = 1e-9
 
@@ -65,15 +66,18 @@ def slow_loss(seed: int, texts: list[list[int]], recipe: Recipe, number: int = 0
 @given(seeds, windows, st.integers(1, 3), st.sampled_from([(1.0, 0.1), (0.1, 1.0)]))
 def test_the_loss_compares_each_guess_with_the_next_feature_and_its_law(seed, texts, num_steps, shares):
     recipe = Recipe(*shares, num_steps=num_steps, noise=0.0)
-    loss = head_loss(random_target(seed), random_head(seed), recipe, torch.tensor(texts), seed)
+    loss = head_loss(
+        random_target(seed), random_head(seed), recipe, teach(random_target(seed), torch.tensor(texts)), seed
+    )
     assert abs(float(loss) - slow_loss(seed, texts, recipe)) < TOLERANCE
 
 
 @given(seeds, windows)
 def test_noise_moves_the_given_features_only_and_is_drawn_from_the_seed(seed, texts):
-    target, head, ids = random_target(seed), random_head(seed), torch.tensor(texts)
+    target, head = random_target(seed), random_head(seed)
+    taught = teach(target, torch.tensor(texts))
     quiet, noisy = (Recipe(1.0, 1.0, num_steps=2, noise=noise) for noise in (0.0, 0.5))
-    first, again, other = (float(head_loss(target, head, noisy, ids, number)) for number in (1, 1, 2))
+    first, again, other = (float(head_loss(target, head, noisy, taught, number)) for number in (1, 1, 2))
     assert first == again and first != other
-    assert first != float(head_loss(target, head, quiet, ids, 1))
+    assert first != float(head_loss(target, head, quiet, taught, 1))
     assert abs(first - slow_loss(seed, texts, noisy, 1)) < TOLERANCE

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 import eagle_min
 from eagle_min.head import EagleHead
 from eagle_min.train.head import Recipe, head_loss, new_head
+from eagle_min.train.teacher import teach
 
 models = eagle_min.load("tiny")
 target, tokenizer = models.target, models.tokenizer
@@ -249,7 +250,7 @@ for shows in ("feature + x_t", "feature alone"):  # the same batches in the same
 
 # The loss written above is the package's, for one training-time step without noise.
 recipe = Recipe(FEATURE_WEIGHT, TOKEN_WEIGHT, num_steps=1, noise=0.0)
-theirs = head_loss(target, untrained, recipe, train_ids[:2], seed=0)
+theirs = head_loss(target, untrained, recipe, teach(target, train_ids[:2]), seed=0)
 assert torch.allclose(loss_of(untrained, train_ids[:2], features[:2]), theirs, atol=1e-4)
 
 # The pairing: row t reads the tokens up to t+1, so later tokens never move its guess, and x_{t+1} does.

@@ -1,4 +1,4 @@
-"""`python -m eagle_min train target` and `train head`: from text to weights and their card.
+"""`python -m eagle_min train target`, `train head`, and a command for each rival: from text to weights and card.
 
 A run is a folder; the same command goes on where it stopped. When it is done, the weights are
 rounded to the bfloat16 they are stored in, measured on held-out text, and written with a card.
@@ -26,6 +26,7 @@ from .evaluate import agreement, bits_per_byte, sum_accuracy
 from .head import RECIPES, train_head
 from .loop import Run, TrainConfig
 from .ngram import NGram, lzma_bits_per_byte
+from .rivals import RIVALS, train_rival
 from .target import check_beside, train_target
 
 HEAD_SHAPE = {"num_heads": 4, "hidden": 704}
@@ -35,7 +36,7 @@ HEAD_BATCH_TOKENS = 2048  # a head is small and soon trained: smaller steps, mor
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Two sub-commands with the options they share."""
+    """Sub-commands with the options they share."""
     models = parser.add_subparsers(dest="what", required=True)
     target = models.add_parser("target", help="train the target model")
     shape = ModelConfig()
@@ -50,8 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     head.add_argument("--start-from", help="head of the set whose weights and shape to begin with")
     head.add_argument("--num-heads", type=int, help=f"of its attention ({HEAD_SHAPE['num_heads']})")
     head.add_argument("--hidden", type=int, help=f"inner width of its SwiGLU ({HEAD_SHAPE['hidden']})")
+    rivals = [models.add_parser(kind, help=f"train what the drafter {kind} needs") for kind in RIVALS]
+    for kind, rival in zip(RIVALS, rivals):
+        rival.add_argument("--name", default=kind, help="file name of the weights")
     train = TrainConfig()
-    for command, batch_tokens in ((target, train.batch_tokens), (head, HEAD_BATCH_TOKENS)):
+    for command in (target, head, *rivals):
+        batch_tokens = train.batch_tokens if command is target else HEAD_BATCH_TOKENS
         command.add_argument("--batch-tokens", type=int, default=batch_tokens, help="in a step")
         command.add_argument("--models", type=Path, required=True, help="folder of the set of models")
         command.add_argument("--run", dest="folder", type=Path, required=True, help="folder of the run")
@@ -69,7 +74,11 @@ def run(args: argparse.Namespace) -> int:
     require(args.models.is_dir() or not args.models.exists(), "models", str(args.models), "a folder, or nothing yet")
     names = ("tokens", "batch_tokens", "decay", "sums_share", "matrix_lr", "other_lr", "seed")
     train = TrainConfig(**{name: getattr(args, name) for name in names}, num_threads=args.threads)
-    return run_target(args, train) if args.what == "target" else run_head(args, train)
+    if args.what == "target":
+        return run_target(args, train)
+    allowed = args.name.replace("-", "_").isidentifier() and len(args.name) <= 64
+    require(allowed and args.name != "target", "name", args.name, "up to 64 letters, digits, - and _, and not target")
+    return run_head(args, train) if args.what == "head" else run_rival(args, train)
 
 
 def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
@@ -128,8 +137,6 @@ def prompts_bits(target: GPT, tokenizer: Tokenizer) -> float:
 
 def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
     """Train a head for the target of the set, write weights and card."""
-    allowed = args.name.replace("-", "_").isidentifier() and len(args.name) <= 64
-    require(allowed and args.name != "target", "name", args.name, "up to 64 letters, digits, - and _, and not target")
     require(args.name != args.start_from, "name", args.name, "another than that of the head to start from")
     models, recipe = load(str(args.models)), RECIPES[args.recipe]
     given = {name: getattr(args, name) for name in HEAD_SHAPE if getattr(args, name) is not None}
@@ -144,6 +151,17 @@ def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
     card |= {"agreement_on_prompts": agreement(models.target, head, prompts), **making(train, done)}
     digest = save_model(head, args.models, args.name, card | {"started_from": origin})
     print(f"head {args.name} {digest[:12]}")
+    return 0
+
+
+def run_rival(args: argparse.Namespace, train: TrainConfig) -> int:
+    """Train a rival's network for the target of the set, write weights and card."""
+    models, kind = load(str(args.models)), args.what
+    network, chosen, done = train_rival(models, RIVALS[kind], {"kind": kind}, train, args.folder)
+    round_to_bfloat16(network)
+    card = {"kind": kind, "target_sha256": models.target_sha256, **chosen, **making(train, done)}
+    digest = save_model(network, args.models, args.name, card)
+    print(f"{kind} {args.name} {digest[:12]}")
     return 0
 
 

@@ -10,7 +10,7 @@ of step i-1 as features, each token one further on (Zhang et al. 2408.15766; EAG
 2503.01840, section 3.2). At step i, row t continues the chain that left the true text at t: it
 sees the true rows up to t, and of each later step only its own row.
 
-Shapes: B windows, T rows, D width, H heads, V vocabulary. Read next: `evaluate.py`.
+Shapes: B windows, T rows, D width, H heads, V vocabulary. Read next: `rivals.py`.
 """
 
 from collections.abc import Iterator
@@ -27,6 +27,7 @@ from ..model import GPT, Attention
 from ..models import ModelSet
 from .batches import Batches, training_streams
 from .loop import Run, TrainConfig
+from .teacher import Teacher, Teaching
 
 
 @dataclass(frozen=True)
@@ -113,13 +114,12 @@ def unroll(head: EagleHead, features: Tensor, embedded: Tensor, num_steps: int) 
 
 
 def head_loss(
-    target: GPT, head: EagleHead, recipe: Recipe, windows: Tensor, seed: int, loudness: float = 1.0
+    target: GPT, head: EagleHead, recipe: Recipe, taught: Teaching, seed: int, loudness: float = 1.0
 ) -> Tensor:
     """The recipe's loss on (B, L) windows of tokens: L - num_steps rows a step. Embeddings reach the
     head multiplied by `loudness`."""
+    windows, features, laws = taught.windows, taught.features, taught.laws
     with torch.no_grad():
-        features = target.features(windows, torch.arange(windows.shape[1]))  # (B, L, D)
-        laws = target.lm_head(features).softmax(dim=-1)  # (B, L, V)
         num_rows = windows.shape[1] - recipe.num_steps
         true = features[:, :num_rows]
         scale = recipe.noise * true.square().mean().sqrt()
@@ -156,6 +156,9 @@ def train_head(
     mixture = train.batch_tokens, train.sums_share, tokenizer.end_id
     batches = Batches(streams, 2 * train.seq_len, *mixture, train.seed + 2)
     # the last token of a window is only there to be predicted: a head predicts features
-    run.train(lambda step: batches[step][:, :-1], lambda w, seed: head_loss(target, head, recipe, w, seed, factor))
+    teacher = Teacher(target, models.target_sha256, folder.parent)
+    run.train(
+        lambda step: batches[step][:, :-1], lambda w, seed: head_loss(target, head, recipe, teacher(w), seed, factor)
+    )
     louder(head, factor)
     return head, run

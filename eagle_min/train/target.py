@@ -1,7 +1,7 @@
 """Training the target: next-token cross-entropy on the mixture of domains, and perhaps a draft's beside it.
 
 The last part of the run uses windows of the whole context, twice as long as before: short
-windows are cheaper, and little is lost. Read next: `head.py`.
+windows are cheaper, and little is lost. Read next: `teacher.py`.
 """
 
 import math

@@ -155,8 +155,8 @@ FAULTS = (
     Fault(
         "every tree row starts from the root's guess",
         HEAD,
-        "self.guesses[[self.rows[parent][-1] for parent in parents]]",
-        "self.guesses[[0 for parent in parents]]",
+        "self.states[[self.rows[parent][-1] for parent in parents]]",
+        "self.states[[0 for parent in parents]]",
         HEAD_TREE,
         "NVIDIA/TensorRT-LLM PR #12962 family: hidden states of the wrong parents",
     ),
