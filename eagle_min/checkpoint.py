@@ -116,7 +116,11 @@ def load_target(folder: Path) -> GPT:
 
 def load_network(folder: Path, name: str, kind: str, build: Callable[[dict], nn.Module]) -> nn.Module:
     """A network of a set that drafts; `build` makes an empty one from its card. ValueError when it is of
-    another kind or was trained for another target."""
+    another kind or was trained for another target; FileNotFoundError, with the command that trains one, when
+    it is not there. A kind is called as that command is."""
+    if not (folder / f"{name}.json").exists():
+        command = f"python -m eagle_min train {kind} --name {name} --models {folder} --run FOLDER"
+        raise FileNotFoundError(f"no model {name!r} in {folder}: {name}.json is missing; `{command}` makes it")
     card, wanted = read_card(folder, name), read_card(folder, "target")["sha256"]
     require(card.get("kind") == kind, f"kind of {name!r} in {folder}", card.get("kind"), repr(kind))
     if card.get("target_sha256") != wanted:

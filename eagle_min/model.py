@@ -48,12 +48,12 @@ def causal_mask(num_new: int, cache: KVCache | None) -> Tensor | None:
 
 
 class Attention(nn.Module):
-    """Causal self-attention over the cached and the new tokens."""
+    """Causal self-attention over the cached and the new tokens. Its inputs are D wide unless told otherwise."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, input_width: int | None = None) -> None:
         super().__init__()
         self.num_heads, self.head_dim = config.num_heads, config.head_dim
-        self.qkv = nn.Linear(config.width, 3 * config.width, bias=False)
+        self.qkv = nn.Linear(input_width or config.width, 3 * config.width, bias=False)
         self.out = nn.Linear(config.width, config.width, bias=False)
 
     def project(self, x: Tensor, rotary: Rotary) -> tuple[Tensor, Tensor, Tensor]:
@@ -78,7 +78,7 @@ class Attention(nn.Module):
             q, k, v = q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0)
         causal = mask is None and q.shape[-2] > 1
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
-        return self.out(mixed.transpose(-2, -3).reshape(x.shape))
+        return self.out(mixed.transpose(-2, -3).reshape(*x.shape[:-1], -1))
 
 
 class SwiGLU(nn.Module):

@@ -27,6 +27,14 @@ class ModelSet:
         """What the card of a network must state to be used here."""
         return read_card(self.folder, "target")["sha256"]
 
+    def drafters(self) -> list[str]:
+        """Names of the drafters whose weights, if they need any, are in the set."""
+        return [name for name, kind in KINDS.items() if kind.weights is None or self.has(kind.weights)]
+
+    def has(self, weights: str) -> bool:
+        """Whether there is a card of that name."""
+        return (self.folder / f"{weights}.json").exists()
+
     def drafter(
         self, name: str = "eagle2", weights: str | None = None, tree: TreeConfig | None = None
     ) -> Drafter | None:

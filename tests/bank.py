@@ -17,7 +17,22 @@ Everything is found by enumeration (`properties.py`), nothing is written down he
     residual on one token  one cycle again, on the pair whose residual (p - q)+ has one token
 
 Where a property is silent, a test of it passes with the fault in place: the fault needs another pair, other
-texts or another number of tokens than the property looks at.
+texts or another number of tokens than the property looks at. The other columns of this table:
+
+    code    what the fault is called for short. A letter is a family (A acceptance and what follows a refusal, B numbers
+            used twice or compared wrongly, C trees and siblings, F drafts left out, G blocks), r and a number a report
+            that fits in none of them, and the rest are names; numbers have gaps and mean nothing
+    kind    how the sampler is called: `eagle_min/exactness/contracts.py`, `whole.py`, and `mutants/faulty.py` for steps
+    origin  where the fault was met in public, or "beginner"
+
+The second table tells what a test by samples is up against, in the first cycle in the fault's own world:
+
+    total variation       between the law of what comes out and the law that should: the largest error of any event
+    samples for 5 sigma   texts until a chi-square test is five standard deviations above its mean, or a forbidden text
+                          has come; "never" where the laws are equal (`properties.num_samples`)
+    seconds to enumerate  both laws in that world, in Fractions
+    seconds to refute     the certifier's search, with the number of worlds it tries unless told otherwise, until it has
+                          the smallest world; in worlds of its own; empty for steps, which it cannot call
 """
 
 import argparse

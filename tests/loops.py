@@ -149,7 +149,7 @@ class Loop:
         return TableTarget(self.world.target, self.context, floats)
 
     def drafter(self, exact: bool = True) -> TableDrafter:
-        return TableDrafter(self.world.draft, self.kind, self.config, self.pool, exact)
+        return TableDrafter(self.world.draft, self.kind, self.config, pool=self.pool, exact=exact)
 
     def options(self) -> dict:
         names = ("temperature", "top_k", "top_p")

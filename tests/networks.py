@@ -6,18 +6,30 @@ caches: it is given one sequence and computes each position from all before it.
 """
 
 import functools
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
 import eagle_min
 from eagle_min.config import ModelConfig, TreeConfig
 from eagle_min.decode import Drafter
+from eagle_min.drafters.eagle3 import Eagle3Head
+from eagle_min.drafters.medusa import MedusaHeads
+from eagle_min.drafters.mtp import MTPModules
 from eagle_min.drafters.registry import KINDS
 from eagle_min.grow import chain, confidence, ratio, static, static_sampled
 from eagle_min.head import EagleDrafter, EagleHead
 from eagle_min.model import GPT
+from eagle_min.tokenizer import Tokenizer
+from eagle_min.train import rivals
+from eagle_min.train.batches import DOMAINS
+from eagle_min.train.loop import TrainConfig
+from eagle_min.train.target import new_target
 
 CONFIG = ModelConfig(vocab_size=6, width=16, num_layers=2, num_heads=2, hidden=20, context=40)
 TREES = {"chain": chain, "static": static, "ratio": ratio, "confidence": confidence}
@@ -58,7 +70,72 @@ def random_drafter(kind: str = "confidence", seed: int = 0, tree: TreeConfig | N
     return EagleDrafter(random_target(seed), random_head(seed), grower, tree, kind == "static_sampled")
 
 
-NETWORKS = {"eagle": random_head}  # what `Kind.weights` names -> such a network with random weights, from a seed
+@functools.cache
+@torch.inference_mode(False)  # whoever asks first: what is made may be trained
+def random_eagle3(seed: int = 0) -> Eagle3Head:
+    """A random EAGLE-3 head in float64, for `random_target`."""
+    return randomize(Eagle3Head(replace(CONFIG, num_layers=1), (0, 1, 2)), 2000 + seed)
+
+
+@functools.cache
+@torch.inference_mode(False)  # whoever asks first: what is made may be trained
+def random_small_model(seed: int = 0) -> GPT:
+    """A random small model in float64, of another shape than the target's."""
+    return randomize(GPT(replace(CONFIG, num_heads=1, hidden=12)), 3000 + seed)
+
+
+@functools.cache
+@torch.inference_mode(False)  # whoever asks first: what is made may be trained
+def random_medusa(seed: int = 0) -> MedusaHeads:
+    """Three random Medusa heads in float64, and a shape of a tree."""
+    paths = "0 1 2 00 01 10 20 000 001 100".split()
+    return randomize(MedusaHeads(CONFIG, 3, paths), 4000 + seed)
+
+
+@functools.cache
+@torch.inference_mode(False)  # whoever asks first: what is made may be trained
+def random_mtp(seed: int = 0, num_depths: int = 2) -> MTPModules:
+    """Random multi-token prediction modules in float64, for `random_target`."""
+    return randomize(MTPModules(replace(CONFIG, num_layers=1), num_depths), 5000 + seed)
+
+
+NETWORKS = {
+    "eagle": random_head,
+    "eagle3": random_eagle3,
+    "small_model": random_small_model,
+    "medusa": random_medusa,
+    "mtp": random_mtp,
+}
+# what `Kind.weights` names -> such a network with random weights, from a seed
+
+
+def small_run(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> nn.Module:
+    """A rival trained three steps on random text: it alone changes, and a run that was stopped ends the same."""
+    rng = np.random.default_rng(0)
+    streams = {name: rng.integers(0, CONFIG.vocab_size, 50_000).astype(np.uint16) for name in DOMAINS}
+    monkeypatch.setattr(rivals, "training_streams", lambda *_: streams)
+    tokenizer = Tokenizer([bytes([byte]) for byte in range(256)])
+    target = new_target(CONFIG, seed=1).requires_grad_(True)  # freezing is the training's own business
+    models = SimpleNamespace(target=target, tokenizer=tokenizer, target_sha256="0" * 64)
+    before = {name: value.clone() for name, value in target.state_dict().items()}
+    first = rivals.RIVALS[kind].new(target, 0).state_dict()
+    config = TrainConfig(tokens=3 * 512, batch_tokens=512, seq_len=16)
+
+    def train(tokens: int, run: str) -> nn.Module:
+        given = replace(config, tokens=tokens)
+        return rivals.train_rival(models, rivals.RIVALS[kind], {"kind": kind}, given, folder / "runs" / run)[0]
+
+    network = train(3 * 512, "whole")
+    assert all(torch.equal(value, before[name]) for name, value in target.state_dict().items())
+    assert all(param.grad is None for param in target.parameters())
+    same = {name for name, param in network.named_parameters() if torch.equal(param, first[name])}
+    assert not same, same
+    monkeypatch.setattr(TrainConfig, "rate", lambda self, step: min(1.0, (step + 1) / 2))  # not of the length
+    whole = train(3 * 512, "one").state_dict()
+    train(512, "two")
+    parts = train(3 * 512, "two").state_dict()
+    assert all(torch.equal(value, parts[name]) for name, value in whole.items())
+    return network
 
 
 def drafter_of(name: str, seed: int = 0, tree: TreeConfig | None = None) -> Drafter:
@@ -107,16 +184,18 @@ def rotate(vector: np.ndarray, position: int, base: float) -> np.ndarray:
     return turned
 
 
-def slow_layer(x: np.ndarray, w: dict, prefix: str, config: ModelConfig, input_norm: bool) -> np.ndarray:
-    """One decoder layer over a whole sequence (T, D), position by position."""
+def slow_layer(
+    x: np.ndarray, w: dict, prefix: str, config: ModelConfig, input_norm: bool, start: int = 0
+) -> np.ndarray:
+    """One decoder layer over a whole sequence (T, D) that begins at position `start`, position by position."""
     size, num_heads = config.head_dim, config.num_heads
     normed = rms_norm(x, w[f"{prefix}input_norm.weight"], config.norm_eps) if input_norm else x
     q, k, v = (normed @ part.T for part in np.split(w[f"{prefix}attention.qkv.weight"], 3))
     mixed = np.zeros_like(x)
     for head in range(num_heads):
         channels = slice(head * size, (head + 1) * size)
-        queries = [rotate(row[channels], t, config.rope_base) for t, row in enumerate(q)]
-        keys = [rotate(row[channels], t, config.rope_base) for t, row in enumerate(k)]
+        queries = [rotate(row[channels], t, config.rope_base) for t, row in enumerate(q, start)]
+        keys = [rotate(row[channels], t, config.rope_base) for t, row in enumerate(k, start)]
         for t in range(len(x)):
             scores = np.array([queries[t] @ keys[s] / np.sqrt(size) for s in range(t + 1)])
             shares = np.exp(scores - scores.max())

@@ -7,7 +7,7 @@ all, however little. How many samples a test would need to see that is `num_samp
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 from math import inf, sqrt
 
 import numpy as np
@@ -15,7 +15,8 @@ from mutants.faulty import BASE, END, Beginning, Faulty, law_of
 
 from eagle_min.dice import Dice
 from eagle_min.exactness.bounds import most_accepted
-from eagle_min.exactness.contracts import Law, Sampler, completed, two_rows
+from eagle_min.exactness.contracts import Law, Sampler
+from eagle_min.exactness.cycles import batch_laws, completed
 from eagle_min.exactness.law import Limits, law
 from eagle_min.exactness.watch import watched
 from eagle_min.exactness.whole import Decoding, got_texts, wanted_texts
@@ -88,13 +89,18 @@ def whole_texts(row: Faulty, decoding: Decoding) -> tuple[Law, Law]:
     return tuple({(*text, END): chance for text, chance in found.items()} for found in laws)
 
 
+def flat(found: Law) -> Law:
+    """The texts of a batch one after the other, as one."""
+    return {tuple(chain.from_iterable(pair)): chance for pair, chance in found.items()}
+
+
 def laws_over(row: Faulty, world: World | Decoding, num_cycles: int) -> tuple[Law, Law]:
     """Got and wanted: the joint law of the tokens of one cycle or two, texts cut or completed to one length."""
     with watched():
         if row.kind == "loop":
             return whole_texts(row, world)
         if row.kind == "batch":
-            return two_rows(enumerated(row), world)
+            return tuple(map(flat, batch_laws(enumerated(row), world)))
         got = cycle_law(row, world, ())
         length = max(map(len, got)) + num_cycles - 1
         if num_cycles == 2:
@@ -195,7 +201,7 @@ def noticed_by(row: Faulty) -> dict[str, bool | None]:
     row = replace(row, bits=None)
     got, wanted = laws_over(row, own_pair(row), 1)
     length = max(map(len, (*got, *wanted)))
-    firsts = [1, 1 + length // 2] if row.kind == "batch" else [0]  # a row of a batch begins with its number
+    firsts = [0, length // 2] if row.kind == "batch" else [0]  # of both sequences
     on_base = laws_over(row, place_of(row, BASE), 1)
     over_contexts = [laws_over(row, where, 2) for where in in_contexts(row)]
     answers = (

@@ -13,7 +13,7 @@ GENERATOR = np.random.default_rng(0)  # made at import, as much code does
 
 RIGHT = [  # (kind, function) of those whose law is the target's
     *(("chain", name) for name in ("chain_numpy", "chain_generator", "chain_random", "chain_torch")),
-    *(("chain", name) for name in ("chain_torch_in_place", "chain_dice", "bonus_forgotten")),
+    *(("chain", name) for name in ("chain_torch_in_place", "chain_dice", "bonus_forgotten", "one_number_rescaled")),
     ("tree", "match"),
     ("tree-sampled", "recursive"),
     ("tree-iid", "recursive_iid"),
@@ -49,7 +49,7 @@ def chain_random(draft_tokens, draft_probs, target_probs):
     out = []
     for place, token in enumerate(draft_tokens):
         ratio = target_probs[place, token] / draft_probs[place, token]
-        if math.log(ratio or 1e-300) <= np.log(1 - random.random()):
+        if math.log(ratio or 1e-300) < np.log(1 - random.random()):
             residual = np.maximum(target_probs[place] - draft_probs[place], 0)
             return [*out, random.choices(range(len(residual)), weights=residual)[0]]
         out.append(token)
@@ -86,6 +86,21 @@ def chain_dice(draft_tokens, draft_probs, target_probs, *, dice):
             return [*out, dice.categorical(np.maximum(p - q, 0), ("residual", place))]
         out.append(token)
     return [*out, dice.categorical(target_probs[-1], ("bonus",))]
+
+
+def one_number_rescaled(draft_tokens, draft_probs, target_probs):
+    """One number a call: what a comparison leaves open of it is uniform again, and serves the next one."""
+    u, last = random.random(), target_probs[-1]
+    for place, token in enumerate(draft_tokens):
+        p, q = target_probs[place], draft_probs[place]
+        ratio = min(p[token] / q[token], 1)
+        if u >= ratio:
+            u, last = (u - ratio) / (1 - ratio), np.maximum(p - q, 0)
+            draft_tokens = draft_tokens[:place]
+            break
+        u = u / ratio
+    sums = np.cumsum(last)
+    return [*draft_tokens, np.searchsorted(sums, u * sums[-1], side="right")]
 
 
 def residual_from_target(draft_tokens, draft_probs, target_probs):
@@ -197,11 +212,12 @@ def softmax(row):
 
 
 def processed(row, sampling):
-    """Temperature 0 or 1, then top_k; ties to the smaller token."""
-    law = softmax(row)
+    """Temperature, top_k, top_p, in this order; ties to the smaller token."""
+    law = softmax(row / (sampling.temperature or 1))
     order = np.argsort(-law, kind="stable")
-    count = 1 if sampling.temperature == 0 else sampling.top_k or len(law)
-    law[order[count:]] = 0
+    law[order[1 if sampling.temperature == 0 else sampling.top_k or len(law) :]] = 0
+    before = np.cumsum(law[order]) - law[order]
+    law[order[before >= sampling.top_p * law.sum()]] = 0
     return law / law.sum()
 
 

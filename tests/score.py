@@ -5,7 +5,7 @@
     python tests/score.py --sample 60 --seed 3      a random sample
     python tests/score.py --json runs/score.json    go on where an interrupted run stopped
     python tests/score.py "sampling | top_p"        mutants whose id holds this text
-    python tests/score.py --counts tests/score.json store the counts, for the README
+    python tests/score.py --counts tests/score.json store the counts of all mutants, for the README
 
 Planted faults (`mutation.py`) were chosen by hand, so that each is a real one; these mutants come from
 rules (`mutants/operators.py`), so that no place is forgotten. A mutant is killed when one of its module's
@@ -13,7 +13,8 @@ tests fails, or when they use more than five times the processor time they need 
 
 Score = killed / (all - argued equivalent, see `mutants/equivalent.py`). A mutant that does not run at all
 (`error`: a name left unbound, a module that cannot be imported) shows nothing about a test: it is no kill and
-is listed apart. Exit status 1: the score is below --at-least, an equivalent was killed or is no mutant.
+is listed apart. Exit status 1: the score is below --at-least, an equivalent was killed or is no mutant; 2: a
+bad option.
 """
 
 import argparse
@@ -51,11 +52,13 @@ Row = dict
 
 
 def killers_of(module: str) -> tuple[str, ...]:
+    """Test files of a module, the cheapest first."""
     return tuple(f"tests/test_{name}.py" for name in TESTS[module])
 
 
 @functools.cache
 def mutants_in(module: str) -> list[Mutant]:
+    """Of one module, in the order of their places."""
     blank = unchanged(f"eagle_min.{module}", "", killers_of(module))
     return mutants_of(blank.module, blank.path.read_text(encoding="utf-8"), blank.killers)
 
@@ -79,10 +82,15 @@ def with_helpers(files: Iterable[Path]) -> list[Path]:
     return sorted(found)
 
 
+def core_files() -> list[Path]:
+    """What the modules of TESTS, and their tests, rest on of the package: all but its folders, and the law of a
+    program."""
+    return [*sorted((ROOT / "eagle_min").glob("*.py")), ROOT / "eagle_min" / "exactness" / "law.py"]
+
+
 def sources_sha256(module: str) -> str:
-    """Of the module and its tests: what a verdict is about."""
-    tests = with_helpers(ROOT / name for name in killers_of(module))
-    paths = (unchanged(f"eagle_min.{module}", "", ()).path, *tests)
+    """Of the core, the module and its tests: what a verdict is about."""
+    paths = (*core_files(), *with_helpers(ROOT / name for name in killers_of(module)))
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
@@ -90,6 +98,7 @@ class Store:
     """Rows by id, those of other sources forgotten; written after every verdict."""
 
     def __init__(self, path: Path | None) -> None:
+        """`path`: where rows are kept, nowhere with None. ValueError unless a file can be written there."""
         from eagle_min.lab import record  # not above: a child must import nothing of the package before its mutant
 
         record.check_writable(path)
@@ -104,6 +113,7 @@ class Store:
         }
 
     def add(self, result: Result) -> Row:
+        """The row of a result, stored."""
         mutant = result.fault
         row = {
             "id": mutant.name,
@@ -124,7 +134,7 @@ class Store:
         return row
 
     def write_counts(self, path: Path | None, rows: Sequence[Row]) -> None:
-        """The counts alone, for the README."""
+        """The counts alone, of at least one row, for the README."""
         date = max(row["date"] for row in rows)
         self.record.write_rows(path, [{**row, **self.origin, "date": date} for row in counted(rows)])
 
@@ -199,6 +209,7 @@ def report(rows: Sequence[Row]) -> list[str]:
 
 
 def chosen(args: argparse.Namespace) -> list[Mutant]:
+    """The mutants that the command line asks for."""
     mutants = all_mutants([args.module] if args.module else TESTS)
     mutants = [mutant for mutant in mutants if all(text in mutant.name for text in args.texts)]
     if args.sample is None:
@@ -207,7 +218,22 @@ def chosen(args: argparse.Namespace) -> list[Mutant]:
     return sorted(sample, key=mutants.index)
 
 
+def check(args: argparse.Namespace, mutants: Sequence[Mutant]) -> None:
+    """ValueError, before hours of running, for what could not be stored or would say nothing."""
+    from eagle_min.config import require  # not above, as in `Store`
+    from eagle_min.lab.record import check_writable
+
+    require(bool(mutants), "selection", [*args.texts, args.sample], "one that some mutant fits")
+    partial = args.texts or args.module or args.sample is not None
+    require(args.counts is None or not partial, "--counts", str(args.counts), "without a selection: counts are of all")
+    try:
+        check_writable(args.counts)
+    except ValueError as error:
+        raise ValueError(str(error).replace("--json", "--counts", 1)) from error
+
+
 def main() -> int:
+    """Run what the command line asks for. The exit status, 2 for a bad option."""
     parser = argparse.ArgumentParser(description="Change the core in many small ways; the tests must notice.")
     parser.add_argument("texts", nargs="*", help="only mutants whose id holds these texts")
     parser.add_argument("--module", choices=TESTS)
@@ -218,8 +244,15 @@ def main() -> int:
     parser.add_argument("--counts", type=Path, help="store the counts here")
     parser.add_argument("--at-least", type=float, default=AT_LEAST, help="the lowest score that is good")
     args = parser.parse_args()
-    store, rows = Store(args.json), []
-    for row in verdicts(chosen(args), store, args.workers):
+    rows = []
+    try:
+        mutants = chosen(args)
+        check(args, mutants)
+        store = Store(args.json)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    for row in verdicts(mutants, store, args.workers):
         rows.append(row)
         print(f"{row['verdict']:9} {row['seconds']:5.1f} s  {row['id']}", flush=True)
     if args.counts is not None:

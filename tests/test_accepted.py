@@ -56,12 +56,12 @@ def test_two_children_are_accepted_as_often_as_their_rule_accepts_them(laws, rep
     drawn = [(children, chance) for children, chance in pairs_of_children(q, replace) if chance]
     assert sum(chance for _, chance in drawn) == 1
     wanted = sum(chance * played(p, q, children, replace) for children, chance in drawn)
-    assert accepted.recursive(p, q, replace) == wanted
+    assert accepted.recursive(p, q, replace=replace) == wanted
     wanted = sum(chance * sum(p[t] for t in set(children) - {None}) for children, chance in drawn)
-    assert accepted.match_walk(p, q, replace) == wanted
-    assert accepted.best_of_two(p, q, replace) == accepted_at_node(p, q, 2, replace)
-    assert accepted.recursive(p, q, replace) <= accepted.best_of_two(p, q, replace)
-    assert accepted.one_draft(p, q) <= accepted.recursive(p, q, replace)
+    assert accepted.match_walk(p, q, replace=replace) == wanted
+    assert accepted.best_of_two(p, q, replace=replace) == accepted_at_node(p, q, 2, replace=replace)
+    assert accepted.recursive(p, q, replace=replace) <= accepted.best_of_two(p, q, replace=replace)
+    assert accepted.one_draft(p, q) <= accepted.recursive(p, q, replace=replace)
 
 
 @given(rows(2))
@@ -87,6 +87,14 @@ def test_chains_are_accepted_as_their_rules_say(laws):
         law = Sampler(rule, "chain", True, Limits()).cycle_law(world, ())
         assert closed(*tables) == sum((len(text) - 1) * chance for text, chance in law.items())
     assert accepted.chain_bound(*tables) == of_chain(world)
+    assert accepted.chain_token_by_token(*tables) <= accepted.chain_block(*tables) <= accepted.chain_bound(*tables)
+
+
+def test_k_seq_accepts_more_than_recursive_rejection_in_one_pair_and_less_in_another():
+    """Less: p = (0, 1, 3) / 4 and q = (1, 3, 0) / 4, where recursive rejection accepts all that any rule can, p(1)."""
+    p, q = (np.array([Fraction(w, 4) for w in row]) for row in ((0, 1, 3), (1, 3, 0)))
+    assert accepted.k_seq(p, q) < accepted.recursive(p, q, replace=True) == Fraction(1, 4)
+    assert accepted.k_seq(*BASE) > accepted.recursive(*BASE, replace=True) == Fraction(76, 100)
 
 
 def test_the_two_likeliest_are_what_they_say():
@@ -98,13 +106,13 @@ def test_the_two_likeliest_are_what_they_say():
     ("value", "wanted"),
     [
         (accepted.one_draft(*BASE), 0.7),
-        (accepted.match_walk(*BASE, True), 0.507),
-        (accepted.recursive(*BASE, True), 0.76),
+        (accepted.match_walk(*BASE, replace=True), 0.507),
+        (accepted.recursive(*BASE, replace=True), 0.76),
         (accepted.k_seq(*BASE), 0.7914),
-        (accepted.best_of_two(*BASE, True), 0.86),
-        (accepted.match_walk(*BASE, False), 0.6296),
-        (accepted.recursive(*BASE, False), 0.8086),
-        (accepted.best_of_two(*BASE, False), 0.9857),
+        (accepted.best_of_two(*BASE, replace=True), 0.86),
+        (accepted.match_walk(*BASE, replace=False), 0.6296),
+        (accepted.recursive(*BASE, replace=False), 0.8086),
+        (accepted.best_of_two(*BASE, replace=False), 0.9857),
     ],
 )
 def test_on_one_pair_by_an_independent_program(value, wanted):
@@ -143,4 +151,4 @@ def test_prefixes_in_the_order_of_the_ratio_are_enough(first, second, num_childr
     smallest = min(
         sum(p[t] for t in cut) + 1 - sum(c for drawn, c in tuples.items() if set(drawn) <= set(cut)) for cut in every
     )
-    assert accepted_at_node(p, q, num_children, replace) == smallest
+    assert accepted_at_node(p, q, num_children, replace=replace) == smallest

@@ -13,7 +13,7 @@ from math import inf, prod, sqrt
 import bank
 import pytest
 from bank import CONTROLS, FAULTS
-from mutants.faulty import PUBLISHED, Faulty
+from mutants.faulty import KNOWN_FIGURE, Faulty
 from properties import (
     PROPERTIES,
     chance_of,
@@ -30,13 +30,13 @@ from eagle_min.exactness import certify
 from eagle_min.exactness.known import KNOWN
 from eagle_min.exactness.report import report
 
-# Letters are cases of the catalogue of public faults, r and a number its rows that have none; the rest have names.
+# What a code is: see bank.py.
 CODES = """A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A13 A14 A16 B1 B3 B6 C1 C5 C7 C8 C11 F2 F3 G-a G-c
     r1 r3 r8 r18 r20 r21 r22 r23 r24 r26 r40 r41 r44 r45 r46 r47 r49 r51 r52 r54 r56 r58 r65 r67
-    late typical siblings repeats one-coin one-coin-rows first-rows"""
+    hot late typical siblings repeats one-coin one-coin-rows first-rows wide"""
 CONTROL_CODES = """A0 A3' A5' A12 C0 C2' C3 C4 C6 F1
     block traversal K-SEQ one-hot-rule any-order match loop"""
-QUICK = ("C1", "one-coin-rows", "r51", "first-rows")  # certified every day, the others in the ci tier
+QUICK = ("C1", "one-coin-rows", "r51", "first-rows", "hot", "wide")  # certified every day, the others in the ci tier
 
 
 def by_name(rows: Iterable[Faulty]) -> pytest.MarkDecorator:
@@ -58,7 +58,7 @@ def test_no_case_is_missing_and_none_is_there_twice():
 @by_name(FAULTS)
 def test_a_fault_makes_the_law_it_is_known_for(row):
     """With ==; and the figure is not what the target gives."""
-    assert row.law and (row.source == PUBLISHED or row.source.startswith("by hand: "))
+    assert row.law and (row.source == KNOWN_FIGURE or row.source.startswith("by hand: "))
     got, wanted = own_laws(row)
     assert {beginning: chance_of(beginning, got) for beginning in row.law} == row.law
     assert any(chance_of(beginning, wanted) != chance for beginning, chance in row.law.items())

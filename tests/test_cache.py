@@ -118,6 +118,21 @@ class Watched:
         return self.session
 
 
+@pytest.mark.parametrize("spoil", ["length beyond the capacity", "length below 0", "a number in the last row"])
+def test_broken_invariants_are_noticed(spoil):
+    cache = KVCache(SMALL, SMALL.num_layers, CAPACITY, torch.zeros(0, dtype=torch.float64))
+    cache.advance(3)
+    cache.rows[..., 3:, :] = float("nan")  # rows that are not in use may hold anything
+    cache.check_invariants()
+    if spoil == "a number in the last row":
+        cache.rows[0, 1, 0, 2, 0] = float("inf")
+    else:
+        cache.rows.zero_()
+        cache.length = CAPACITY + 1 if spoil == "length beyond the capacity" else -1
+    with pytest.raises(AssertionError):
+        cache.check_invariants()
+
+
 @torch.no_grad()
 def fresh_caches(seed: int, text: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Rows of target and head after one pass over `text`: (2, layers, H, T, D/H), and T - 1 rows."""

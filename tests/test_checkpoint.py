@@ -26,6 +26,7 @@ from eagle_min.config import ModelConfig, TreeConfig
 from eagle_min.drafters.registry import DRAFTERS, KINDS
 from eagle_min.model import GPT
 from eagle_min.tokenizer import load_tokenizer, save_vocabulary
+from eagle_min.train.rivals import RIVALS
 
 SETS = sorted(folder for folder in SHIPPED.iterdir() if folder.is_dir() and (folder / "target.json").exists())
 CARDS = [path for folder in SETS for path in sorted(folder.glob("*.json")) if path.with_suffix(".pt").exists()]
@@ -86,8 +87,9 @@ def test_saving_twice_gives_the_same_bytes(tmp_path):
 def test_a_set_gives_its_drafters_by_name(models):
     loaded = eagle_min.load(str(models))
     assert loaded.drafter("none") is None
-    for name in KINDS:
-        assert loaded.drafter(name).num_nodes == KINDS[name].tree.num_nodes
+    for name, kind in KINDS.items():
+        if kind.weights in (None, "eagle"):
+            assert loaded.drafter(name).num_nodes == kind.tree.num_nodes
     assert loaded.drafter("eagle2", tree=TreeConfig(num_nodes=5)).num_nodes == 5
     assert set(DRAFTERS) == {"none", *KINDS}
     with pytest.raises(ValueError) as error:
@@ -261,3 +263,14 @@ def test_the_shipped_vocabulary_fits_the_shipped_target():
     models = eagle_min.load("tiny")
     assert isinstance(models.target, GPT)
     assert models.tokenizer.vocab_size == models.target.vocab_size
+
+
+def test_missing_weights_name_the_command_that_trains_them(models):
+    loaded = eagle_min.load(str(models))
+    for name, kind in KINDS.items():
+        if kind.weights not in (None, "eagle"):
+            with pytest.raises(FileNotFoundError) as error:
+                loaded.drafter(name)
+            command, _, words = str(error.value).partition("python -m eagle_min train ")[2].partition(" ")
+            assert command in RIVALS and words.startswith(f"--name {kind.weights} --models {models} ")
+            assert_refused(error, repr(kind.weights), f"{kind.weights}.json")

@@ -16,9 +16,10 @@ from strategies import TableModel, fewer
 
 from eagle_min import generate, stream
 from eagle_min.config import TreeConfig
-from eagle_min.decode import Ending
+from eagle_min.decode import Ending, Reading
 from eagle_min.tree import DraftTree
 
+SEEDS = ({}, {"seed": 0}, {"seed": 1})
 CONTEXT_KINDS = [kind for kind in KINDS if kind != "static_sampled"]
 COUNTING = TableModel(((0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (1, 0, 0, 0), (1, 2, 3, 4)))
 
@@ -83,12 +84,12 @@ def test_cycles_add_up_to_the_text(kind):
     check()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["plain", *KINDS])
 def test_a_cycle_tells_which_tokens_were_drafted(kind):
     @fewer(2)
     @given(loops(kinds=[kind], vocab_size=4, most_new=8, max_nodes=12), st.integers(0, 2**32))
     def check(loop, seed):
-        drafter, text = loop.drafter(), list(loop.world.history)
+        drafter, text = None if kind == "plain" else loop.drafter(), list(loop.world.history)
         for cycle in stream(loop.target(), text, drafter, seed=seed, **loop.options()):
             if cycle.tree is None:
                 assert cycle.num_accepted == 0 and cycle.path == ()
@@ -96,13 +97,14 @@ def test_a_cycle_tells_which_tokens_were_drafted(kind):
                 assert cycle.tree.tokens[0] == text[-1] and cycle.path[0] == 0
                 assert [cycle.tree.parents[node] for node in cycle.path[1:]] == list(cycle.path[:-1])
                 drafted = [cycle.tree.tokens[node] for node in cycle.path[1:]]
-                assert list(cycle.tokens[: cycle.num_accepted]) == drafted[: cycle.num_accepted]
-                assert cycle.num_accepted == min(len(drafted), len(cycle.tokens))
+                assert list(cycle.tokens[: cycle.num_accepted]) == drafted
+                assert len(drafted) == cycle.num_accepted <= len(cycle.tokens)
                 assert len(cycle.tokens) <= len(drafted) + 1
                 if cycle.finish_reason is None:
                     assert len(cycle.tokens) == len(drafted) + 1
             text += cycle.tokens
-        assert drafter.num_nodes >= max([1, *(len(tree) for _, tree in drafter.seen)])
+        if drafter is not None:
+            assert drafter.num_nodes >= max([1, *(len(tree) for _, tree in drafter.seen)])
 
     check()
 
@@ -275,6 +277,29 @@ def test_bad_values_are_refused_before_anything_runs(drafter, prompt, change, me
     with pytest.raises(ValueError, match=message) as error:
         stream(random_target(0), prompt, drafter, **{"max_new_tokens": 3} | change)
     assert "\n" not in str(error.value)
+
+
+def test_a_drafter_is_told_the_number_of_the_cycle_counted_from_the_first_draft():
+    class Noting(Chain):
+        def propose(self, root, depth, dice, cycle, sampling) -> DraftTree:
+            numbers.append(cycle)
+            return super().propose(root, depth, dice, cycle, sampling)
+
+    numbers: list[int] = []
+    generate(CountingTarget(99), [0], Noting(lambda text: 0, 2), max_new_tokens=9)
+    assert numbers == list(range(len(numbers))) and len(numbers) > 3
+
+
+def test_without_a_seed_the_seed_is_zero():
+    texts = [generate(random_target(0), [1], max_new_tokens=30, temperature=1.0, **seed).tokens for seed in SEEDS]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_what_is_over_cannot_be_changed():
+    result = generate(CountingTarget(99), [0], max_new_tokens=2)
+    for record in (result, result.cycles[0], Reading(None, np.zeros((0, 4)), [], [])):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            record.tokens = ()
 
 
 def test_numpys_integers_are_integers():

@@ -279,6 +279,16 @@ def test_the_ratio_rule_makes_a_chain_seven_deep_or_two_to_four_branches():
         assert len(children(tree.parents)[0]) == width
 
 
+@pytest.mark.parametrize(("share", "width"), [(1, 2), (2 / 3, 3), (1 / 3, 4), (0, 4)])
+def test_the_ratio_rule_counts_a_gap_on_a_boundary_to_the_lower_third(share, width):
+    """And one just above it to the upper one."""
+    sure = math.log(3.0)
+    for gap, wanted in [(sure * share, width), (sure * share + 1e-9, max(1, width - 1) if share else 4)]:
+        row = np.array([[0.0, -gap, -9.0, -10.0, -11.0, -12.0]])
+        tree = ratio(ROOT, lambda *_, row=row: row, TreeConfig(ratio_threshold=3.0), 1)
+        assert len(tree) - 1 == wanted
+
+
 @given(st.lists(rows(6), min_size=1, max_size=4), st.integers(1, 8), st.sampled_from([np.float32, np.float64]))
 def test_the_best_children_are_those_of_a_full_sort(table, k, kind):
     logs = np.array([[math.log(w) - 2 if w else -math.inf for w in row] for row in table], dtype=kind)

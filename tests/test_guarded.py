@@ -44,6 +44,18 @@ def test_a_sampler_that_does_not_return_is_refuted_in_one_world():
     assert "the smallest world found" in report(verdict)
 
 
+def test_a_call_that_ran_out_of_time_and_hid_it_is_refuted_too():
+    def hides(draft_tokens, draft_probs, target_probs):
+        try:
+            while True:
+                pass
+        except:  # noqa: E722
+            return samplers.chain_numpy(draft_tokens, draft_probs, target_probs)
+
+    verdict = certify(hides, "chain", limits=Limits(call_seconds=0.2))
+    assert verdict.status == "refuted" and verdict.counterexample.broken == "did not return within 0.2 seconds"
+
+
 @pytest.mark.parametrize("kind", ["chain", "tree", "batch", "loop"])
 def test_a_sampler_that_changes_its_arguments_is_refuted(kind):
     def scratches(*arguments):
@@ -60,3 +72,36 @@ def test_a_sampler_that_changes_its_arguments_is_refuted(kind):
     verdict = certify(named if kind in ("chain", "batch") else scratches, kind)
     assert verdict.status == "refuted"
     assert verdict.counterexample.broken.startswith("changed its argument number 3")
+
+
+class Unshowable(Exception):
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (SystemExit(0), "raised SystemExit: 0"),  # a clean exit would be taken for a verdict
+        (GeneratorExit(), "raised GeneratorExit: "),
+        (Unshowable(), "raised Unshowable, which cannot be shown"),
+        (ValueError("x" * 10**6), "raised ValueError: xxx"),
+    ],
+)
+def test_whatever_a_sampler_raises_is_a_refutation_of_a_few_words(error, words):
+    def raises(*_):
+        raise error
+
+    verdict = certify(raises, "chain", num_worlds=3)
+    assert verdict.status == "refuted" and words in verdict.counterexample.broken
+    assert len(verdict.counterexample.broken) < 400
+
+
+def test_a_person_may_still_interrupt():
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        certify(interrupted, "chain", num_worlds=3)

@@ -15,7 +15,7 @@ import torch
 
 import eagle_min
 import eagle_min.train.target
-from eagle_min.checkpoint import SHIPPED, save_model
+from eagle_min.checkpoint import SHIPPED, read_card, save_model
 from eagle_min.config import ModelConfig, TreeConfig
 from eagle_min.drafters.registry import KINDS
 from eagle_min.head import EagleHead
@@ -106,7 +106,33 @@ def test_compare_stores_a_row_for_each_drafter_domain_and_temperature(
         assert row["ratio"] == pytest.approx(row["seconds_plain"] / row["seconds_speculative"])
         assert row["num_prefixes"] == 4 and row["num_identical"] == row["num_prompts"] == 2
         assert row["corpus_sha256"] == small_text.fingerprint()
-    assert len(capsys.readouterr().out.splitlines()) == 1 + len(rows)
+        weights = EagleHead(ModelConfig(**read_card(small_set, "eagle")["config"]))
+        assert row["parameters"] == sum(param.numel() for param in weights.parameters())
+        assert row["draft_passes"] > 0 and 0 < row["seconds_drafting"] < row["seconds_per_cycle"]
+    first, second = capsys.readouterr().out.split("\n\n")
+    assert len(first.splitlines()) == len(second.splitlines()) == 1 + len(rows)
+
+
+def test_all_drafters_are_those_that_the_set_has_weights_for(small_set, small_text, capsys) -> None:
+    words = ("--drafters", "all", "--domains", "sums", "--temperatures", "0", "--quick", "--prefixes", 2)
+    assert compare.run(options(compare, "--model", small_set, *words, "--prompts", 1, "--max-new-tokens", 4)) == 0
+    captured = capsys.readouterr()
+    wanted = [name for name, kind in KINDS.items() if kind.weights in (None, "eagle")]
+    missing = [name for name in KINDS if name not in wanted]
+    assert f"left out, for want of weights: {', '.join(missing)}\n" in captured.err
+    rows = captured.out.split("\n\n")[1].splitlines()[1:]
+    assert [line.split()[0] for line in rows] == wanted
+
+
+def test_training_tokens_count_all_that_weights_started_from(tmp_path) -> None:
+    sha = save_model(GPT(ModelConfig(5, 4, 1, 1, 4, 8)), tmp_path, "target", {})
+    card = {"kind": "head", "target_sha256": sha, "tokens_seen": 3, "started_from": {"tokens_seen": 20}}
+    card["started_from"]["started_from"] = {"tokens_seen": 100, "started_from": None}
+    save_model(EagleHead(ModelConfig(5, 4, 1, 1, 4, 8)), tmp_path, "eagle", card)
+    models = SimpleNamespace(folder=tmp_path)
+    assert compare.weights_figures(models, "eagle2")["training_tokens"] == 123
+    assert compare.weights_figures(models, "lookup") == {"parameters": 0, "training_tokens": 0}
+    assert compare.weights_figures(models, "none") == {"parameters": 0, "training_tokens": 0}
 
 
 def test_shapes_trains_each_candidate_and_keeps_the_rows_in_the_card(

@@ -118,7 +118,7 @@ def test_hidden_state_is_found_out_whatever_it_changes():
 
     for program in (other_weights, other_name, fewer_questions):
         runs.clear()
-        with pytest.raises(RuntimeError, match="hidden state"):
+        with pytest.raises(HiddenState, match="hidden state"):
             law(program)
 
 

@@ -6,6 +6,7 @@ wanted law is a product of conditionals, written here and in `oracles.py` withou
 
 import random
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -16,6 +17,7 @@ from strategies import fewer
 
 import eagle_min.decode
 from eagle_min import generate
+from eagle_min.config import TreeConfig
 from eagle_min.dice import SeededDice
 from eagle_min.exactness.law import law
 from eagle_min.verify import rejection_walk
@@ -90,9 +92,16 @@ def test_loop_has_the_target_law_over_four_tokens(loop):
     assert_exact(loop)
 
 
-@given(loops(kinds=["static_sampled"], most_new=4, max_nodes=4))  # with 3 there is never a second draft
-def test_loop_over_sampled_children_has_the_target_law(loop):
-    assert_exact(loop)
+ONE_CHILD = ("0", "00", "000")  # a sampled chain: the rule of 2211.17192, algorithm 1
+
+
+@pytest.mark.parametrize("paths", [TreeConfig().paths, ONE_CHILD], ids=["tree", "chain"])
+def test_loop_over_sampled_children_has_the_target_law(paths):
+    @given(loops(kinds=["static_sampled"], most_new=4, max_nodes=4))  # with 3 there is never a second draft
+    def check(loop):
+        assert_exact(replace(loop, config=replace(loop.config, paths=paths)))
+
+    check()
 
 
 @fewer(2)

@@ -2,12 +2,14 @@
 
 import json
 import random
+import re
 import sys
 
 import pytest
 import score
 from mutants.equivalent import EQUIVALENT
 from mutants.operators import mutants_of
+from test_house_rules import CORE
 
 SEED = 7  # of the samples
 QUICK = ("dice", "sampling", "tree", "exactness.law")  # modules whose tests take about a second
@@ -139,6 +141,41 @@ def test_counts_are_by_operator_by_module_and_of_all(tmp_path, monkeypatch):
         *(("constant", 2, 0.5), ("slice", 1, 0.0), ("dice.py", 2, 0.5), ("tree.py", 1, 0.0), ("all", 3, 1 / 3))
     }
     assert {each["command"] for each in stored} == {"python tests/score.py --module dice"}
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["no such mutant"], r"selection must be one that some mutant fits, got \['no such mutant', None\]"),
+        (["no such mutant", "--counts", "c.json"], "selection must be one .*"),
+        (["--sample", "0"], r"selection must be one .*"),
+        (["--sample", "-1"], ".*negative.*"),
+        *(
+            ([*words, "--counts", "c.json"], "--counts must be without a selection: counts are of all, got 'c.json'")
+            for words in (["dice"], ["--module", "dice"], ["--sample", "3"])
+        ),
+        (["--counts", "score.py/counts.json"], "--counts must be a file in a folder .*, got 'score.py/counts.json'"),
+        (["--json", "score.py/rows.json"], "--json must be a file in a folder .*, got 'score.py/rows.json'"),
+    ],
+)
+def test_a_bad_option_is_one_line_before_anything_runs(words, message, monkeypatch, capsys):
+    monkeypatch.chdir(score.ROOT / "tests")
+    monkeypatch.setattr(score, "verdicts", None)
+    monkeypatch.setattr(sys, "argv", ["score.py", *words])
+    assert score.main() == 2
+    assert re.fullmatch(f"error: {message}\n", capsys.readouterr().err)
+
+
+def test_a_verdict_is_about_the_whole_core_too(tmp_path, monkeypatch):
+    core = {score.ROOT / "eagle_min" / f"{name}.py" for name in (*CORE, "exactness/law")}
+    assert core <= set(score.core_files())
+    file = tmp_path / "core.py"
+    monkeypatch.setattr(score, "core_files", lambda: [file])
+    found = set()
+    for text in ("a = 1", "a = 2"):
+        file.write_text(text)
+        found |= {score.sources_sha256(module) for module in score.TESTS}
+    assert len(found) == 2 * len(score.TESTS)
 
 
 def test_without_its_test_a_mutant_survives_and_the_score_falls():

@@ -56,4 +56,5 @@ def test_another_target_text_or_layer_is_not_taken_for_it(tmp_path, digest, ids,
     Teacher(target, "a" * 64, tmp_path, (1,))(torch.tensor([[1, 2]]))
     kept = {path for path in tmp_path.rglob("*.npy")}
     Teacher(target, digest, tmp_path, layers)(torch.tensor(ids))
-    assert len({path for path in tmp_path.rglob("*.npy")} - kept) == 1
+    new = {path.parent.name for path in tmp_path.rglob("*.npy") if path not in kept}
+    assert new == {f"stream-{layers[0]}"} | (set() if layers == (0,) else {"features"})

@@ -11,7 +11,7 @@ from oracles import first_tokens_law, sequence_law, token_path
 from strategies import TableModel, World, fewer, rows, worlds
 
 from eagle_min.config import SamplingConfig, TreeConfig
-from eagle_min.dice import SeededDice, draft_draw
+from eagle_min.dice import SeededDice, draft_draw, target_draw
 from eagle_min.exactness.law import law, total_variation
 from eagle_min.grow import static_sampled
 from eagle_min.tree import DraftTree
@@ -185,6 +185,24 @@ def test_a_rejection_by_rounding_where_nothing_is_left_draws_from_p():
     tree = DraftTree((0, 0), (-1, 0), (0.0, 0.0), {0: q})
     path, bonus = recursive_rejection(tree, lambda node: p, Contrary(), 3, 1)
     assert path == [0] and bonus == 0
+
+
+@given(st.integers(0, 3), st.integers(1, 99))
+def test_where_nothing_was_tried_the_last_draw_is_the_targets_own_for_its_position(length, position):
+    """A chain of one-token laws is accepted whole; its leaf, and a root without children, try nothing."""
+    certain = np.array([0, Fraction(1), 0], dtype=object)
+    tree = DraftTree(
+        (0, *[1] * length), tuple(range(-1, length)), (0.0,) * (length + 1), dict.fromkeys(range(length), certain)
+    )
+    names: list = []
+
+    class Noting(SeededDice):
+        def categorical(self, weights, name) -> int:
+            names.append(name)
+            return 1
+
+    assert recursive_rejection(tree, lambda node: certain, Noting(0), position, 5).path == list(range(length + 1))
+    assert names == [target_draw(position + length)]
 
 
 def test_a_child_its_draft_law_cannot_draw_is_refused():

@@ -5,14 +5,20 @@ Shares are among the worlds that `certify` tries, in searches from several seeds
 
 import functools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import Phase, given, seed, settings
 
 from eagle_min.exactness.certify import SEARCH, WORLDS
-from eagle_min.exactness.whole import Decoding
-from eagle_min.exactness.worlds import World
+from eagle_min.exactness.law import law
+from eagle_min.exactness.whole import SAMPLINGS, Decoding, filtered
+from eagle_min.exactness.worlds import MAX_VOCAB, MAX_WEIGHT, Table, Text, World, drawn_tree, likeliest_tree
+from eagle_min.sampling import next_token_law
 
 SEEDS = range(1, 4)
 NUM_WORLDS = 40  # of a search, as `certify` has it unless it is told otherwise
@@ -42,6 +48,52 @@ def shares(kind: str, parts_of: Callable[[World | Decoding], dict[str, bool]]) -
     return found
 
 
+@pytest.mark.parametrize(("num_rows", "vocab_size"), list(product((2, 3), (2, 3))))
+def test_which_row_comes_depends_on_every_token_and_on_their_order(num_rows, vocab_size):
+    """At each index of each text of up to five tokens; the shares that `STEPS` is said to reach."""
+    row = Table(tuple((Fraction(number),) for number in range(num_rows)))
+
+    def share(pairs: Iterable[tuple[Text, Text]]) -> float:
+        unlike = [(text, other) for text, other in pairs if text != other]
+        return sum(row(text) != row(other) for text, other in unlike) / len(unlike)
+
+    for length in range(1, 6):
+        texts = list(product(range(vocab_size), repeat=length))
+        for i in range(length):
+            assert share((t, (*t[:i], token, *t[i + 1 :])) for t in texts for token in range(vocab_size)) >= 1 / 2
+            assert length < 2 or share((t, (*t[:i], *t[i + 1 :])) for t in texts) >= 1 / 3
+        swapped = ((t, (*t[:i], t[i + 1], t[i], *t[i + 2 :])) for t in texts for i in range(length - 1))
+        assert length < 3 or share(swapped) >= 1 / 3
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_children_are_drawn_from_the_law_behind_their_parent(replaced):
+    """Two children of the root and one below the first, by multiplication: of a draft without zeros."""
+    draft = Table(tuple(tuple(Fraction(w, 10) for w in ws) for ws in ((5, 3, 2), (1, 8, 1), (2, 2, 6))))
+    world = World(draft, draft, (-1, 0, 0, 1), (0, 0, 1, 0))
+    found = law(lambda dice: tuple(drawn_tree(world, (1,), dice, ("drafted",), replace=replaced)[0]))
+    wanted = {}
+    for a, b, c in product(range(3), repeat=3):
+        q = draft((1,))
+        second = q[b] if replaced else q[b] / (1 - q[a]) if a != b else Fraction(0)
+        wanted[1, a, b, c] = q[a] * second * draft((1, a))[c]
+    assert found == {text: chance for text, chance in wanted.items() if chance}
+
+
+def test_nodes_that_the_draft_cannot_fill_are_left_out_with_all_below():
+    one_hot = Table(((Fraction(0), Fraction(1)),))
+    world = World(one_hot, one_hot, (-1, 0, 0, 2, 1), (0, 0, 1, 0, 0))
+    found = law(lambda dice: tuple(map(tuple, drawn_tree(world, (), dice, (), replace=False))))
+    assert found == {((0, 1, 1), (-1, 0, 1)): 1}
+
+
+def test_likeliest_children_are_ranked_behind_their_parent():
+    rows = tuple(tuple(Fraction(w, 10) for w in ws) for ws in ((5, 3, 2), (1, 8, 1), (2, 2, 6)))
+    world = World(Table(rows), Table(rows), (-1, 0, 0, 1, 2), (0, 0, 1, 0, 2))
+    # behind 2 comes the first row; behind 2, 0 the second; behind 2, 1 the first again
+    assert likeliest_tree(world, (2,)) == [2, 0, 1, 1, 2]
+
+
 @pytest.mark.parametrize("kind", WORLDS)
 def test_worlds_are_no_variants_of_one_another(kind):
     """Left alone, Hypothesis makes most of its values from parts of others: of 40 worlds 25 differ in the target."""
@@ -66,17 +118,20 @@ def first_node(world: World) -> dict[str, bool]:
 def test_worlds_of_one_cycle_reach_the_corners(kind):
     found = shares(kind, first_node)
     least = dict.fromkeys(found, 0.25) | {"a residual of two tokens or more": 0.1}  # which takes three tokens
-    assert len(found) == {"chain": 4, "batch": 3}.get(kind, 5)
+    assert len(found) == {"chain": 4, "batch": 4}.get(kind, 5)
     assert all(sum(figures) / len(figures) >= least[part] for part, figures in found.items())
 
 
 def told(decoding: Decoding) -> dict[str, bool]:
     """What a decoder is put through."""
     parents, sampling, vocab_size = decoding.world.parents, decoding.sampling, len(decoding.world.target(()))
+    law, without_top_p = (
+        filtered(decoding.world.target(decoding.prompt), each) for each in (sampling, replace(sampling, top_p=1.0))
+    )
     facts = {
         "siblings": parents.count(0) >= 2,
         "three tokens or more": decoding.max_new_tokens >= 3,
-        "temperature 1": sampling.temperature == 1,
+        "a temperature above 0": sampling.temperature > 0,
     }
     return facts | {
         "all of these": all(facts.values()),
@@ -84,6 +139,8 @@ def told(decoding: Decoding) -> dict[str, bool]:
         "a draft behind a draft": any(parent > 0 for parent in parents),
         "one token only": decoding.max_new_tokens == 1,
         "temperature 0": sampling.temperature == 0,
+        "temperature 1/2 between unlike tokens": sampling.temperature == 0.5 and len({*law} - {0}) >= 2,
+        "a top_p that cuts": law != without_top_p,
         "a top_k that cuts": sampling.top_k is not None and sampling.top_k < vocab_size,
         "a stop token": bool(decoding.stop),
         "children that are drawn": decoding.sampled,
@@ -98,6 +155,24 @@ def test_a_third_of_the_loops_goes_on_behind_siblings():
 
 def test_loops_reach_the_corners_too():
     found = shares("loop", told)
-    least = {"siblings that are all there is": 0.02} | dict.fromkeys(("a top_k that cuts", "a stop token"), 0.25)
-    assert len(found) == 12
+    least = {"siblings that are all there is": 0.02, "a stop token": 0.25}
+    assert len(found) == 14
     assert all(sum(figures) / len(figures) >= least.get(part, 0.05) for part, figures in found.items())
+
+
+def test_filters_are_those_of_the_package():
+    """Two definitions, written apart, on every law of small weights."""
+    for weights in product(range(5), repeat=3):
+        if any(weights):
+            row = tuple(Fraction(weight, sum(weights)) for weight in weights)
+            for sampling in SAMPLINGS:
+                assert filtered(row, sampling) == tuple(next_token_law(np.array(row), sampling)), (row, sampling)
+
+
+def test_no_share_of_small_weights_is_the_top_p_that_is_tried():
+    """Else rounding would decide which tokens a decoder keeps, and a right one would be refuted."""
+    tried = {Fraction(sampling.top_p).limit_denominator(1000) for sampling in SAMPLINGS} - {1}
+    assert tried
+    for weights in product(range(MAX_WEIGHT + 1), repeat=MAX_VOCAB):
+        for part in range(1, sum(weights)):
+            assert Fraction(part, sum(weights)) not in tried

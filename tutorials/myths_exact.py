@@ -5,7 +5,7 @@
 
 # %%
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +13,8 @@ from myths_tables import P, Q, drawn, line, myth, next_token, off_by, siblings, 
 
 from eagle_min.dice import Dice
 from eagle_min.exactness.law import law, total_variation
-from eagle_min.tree import DraftTree, ancestor_mask, depths, path_to
+from eagle_min.exactness.worlds import Table
+from eagle_min.tree import DraftTree, ancestor_mask, path_to
 from eagle_min.verify import match_walk, recursive_rejection
 
 
@@ -34,26 +35,21 @@ def medusa() -> None:
 @myth
 def grandparent() -> None:
     """A tree node sees its parent and its grandparent."""
-    rows = P, tenths(1, 6, 3), tenths(4, 2, 4)
-
-    def law_of(seen: Iterable[tuple[int, int]]) -> np.ndarray:
-        """The target: every (place, token) that is seen moves it to another row."""
-        return rows[sum((place + 1) * (token + 1) for place, token in seen) % len(rows)]
+    target = Table((P, tenths(1, 6, 3), tenths(4, 2, 4)))  # its law depends on every token that it sees
 
     def text(dice: Dice, mask: np.ndarray, tree: DraftTree) -> tuple:
         def law_at(node: int) -> np.ndarray:
-            return law_of((places[other], tree.tokens[other]) for other in np.flatnonzero(mask[node]))
+            return target(tuple(tree.tokens[other] for other in np.flatnonzero(mask[node])))
 
-        places = depths(tree.parents)
         path, bonus = match_walk(tree, law_at, dice, position=1)
         found = [tree.tokens[0], *(tree.tokens[node] for node in path[1:]), bonus]
         while len(found) < 5:
-            found.append(dice.categorical(law_of(enumerate(found)), ("own", len(found))))
+            found.append(dice.categorical(target(tuple(found)), ("own", len(found))))
         return tuple(found)
 
     offs = {}
     for deepest in (2, 3):
-        tree = DraftTree((0, 1, 0, 1)[: deepest + 1], tuple(range(-1, deepest)), (0.0,) * (deepest + 1))
+        tree = DraftTree((0, 1, 2, 0)[: deepest + 1], tuple(range(-1, deepest)), (0.0,) * (deepest + 1))
         full, near = ancestor_mask(tree.parents), ancestor_mask(tree.parents)
         for node in range(len(tree)):
             near[node, path_to(tree.parents, node)[:-3]] = False  # itself, parent, grandparent, no further

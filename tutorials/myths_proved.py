@@ -14,7 +14,8 @@ from myths_tables import P4, Q4, P, Q, doubled, drawn, first_cycle, line, myth, 
 from eagle_min.dice import Dice
 from eagle_min.exactness import known, rules
 from eagle_min.exactness.bounds import accepted_at_node
-from eagle_min.exactness.contracts import Law, Sampler, two_cycles
+from eagle_min.exactness.contracts import Law, Sampler
+from eagle_min.exactness.cycles import two_cycles
 from eagle_min.exactness.law import Limits, law, total_variation
 from eagle_min.exactness.worlds import Table, World
 

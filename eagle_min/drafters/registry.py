@@ -1,7 +1,7 @@
 """Every drafter by name: how it is made, the network it drafts with, and the limits of its trees.
 
 A new drafter is a file here, a row below and, where it has weights, a recipe in `train/`.
-Read next: `../exactness/law.py`.
+Read next: `eagle3.py`.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,12 @@ from ..config import TreeConfig
 from ..decode import Drafter
 from ..head import EagleDrafter, Grow
 from ..model import GPT
+from .eagle3 import Eagle3Drafter, load_eagle3
+from .lookahead import LookaheadDrafter
+from .lookup import LookupDrafter
+from .medusa import MEDUSA_TREE, MedusaDrafter, load_medusa
+from .mtp import MTPDrafter, load_mtp
+from .small_model import CHAIN, SmallModelDrafter, load_small_model
 
 
 @dataclass(frozen=True)
@@ -37,13 +43,56 @@ def eagle(grower: Grow, tree: TreeConfig, sampled: bool = False) -> Kind:
     return Kind(make, tree, "eagle", load_head)
 
 
+def eagle3(tree: TreeConfig) -> Kind:
+    """EAGLE-2's trees with an EAGLE-3 head."""
+
+    def make(target: GPT, head: nn.Module, tree: TreeConfig) -> Eagle3Drafter:
+        return Eagle3Drafter(target, head, grow.confidence, tree)
+
+    return Kind(make, tree, "eagle3", load_eagle3)
+
+
+def small(grower: Grow, tree: TreeConfig, sampled: bool = False) -> Kind:
+    """A way to grow trees with a separate draft model."""
+
+    def make(target: GPT, network: nn.Module, tree: TreeConfig) -> SmallModelDrafter:
+        return SmallModelDrafter(network, grower, tree, sampled)
+
+    return Kind(make, tree, "small_model", load_small_model)
+
+
+def medusa(tree: TreeConfig) -> Kind:
+    """Several heads on one feature, and a tree of fixed shape."""
+    return Kind(lambda target, heads, tree: MedusaDrafter(heads, tree), tree, "medusa", load_medusa)
+
+
+def mtp(grower: Grow, tree: TreeConfig) -> Kind:
+    """A way to grow trees with multi-token prediction modules."""
+
+    def make(target: GPT, network: nn.Module, tree: TreeConfig) -> MTPDrafter:
+        return MTPDrafter(target, network, grower, tree)
+
+    return Kind(make, tree, "mtp", load_mtp)
+
+
 EAGLE1 = TreeConfig(num_nodes=26, depth=5)
+LEAN = TreeConfig(depth=12, top_k=6, min_confidence=0.02)
 KINDS = {
     "eagle2": eagle(grow.confidence, TreeConfig()),
-    "eagle2-lean": eagle(grow.confidence, TreeConfig(depth=12, top_k=6, min_confidence=0.02)),
+    "eagle2-lean": eagle(grow.confidence, LEAN),
     "eagle1": eagle(grow.static, EAGLE1),
     "eagle1-sampled": eagle(grow.static_sampled, EAGLE1, sampled=True),
     "ratio": eagle(grow.ratio, TreeConfig()),
     "chain": eagle(grow.chain, TreeConfig()),
+    "eagle3": eagle3(TreeConfig()),
+    "eagle3-lean": eagle3(LEAN),
+    "small": small(grow.confidence, TreeConfig()),
+    "small-chain": small(grow.chain, CHAIN),
+    "small-chain-sampled": small(grow.static_sampled, CHAIN, sampled=True),
+    "small-tree-sampled": small(grow.static_sampled, EAGLE1, sampled=True),
+    "medusa": medusa(MEDUSA_TREE),
+    "mtp": mtp(grow.confidence, TreeConfig()),
+    "lookup": Kind(lambda target, network, tree: LookupDrafter(tree), TreeConfig(depth=16)),
+    "lookahead": Kind(lambda target, network, tree: LookaheadDrafter(tree), TreeConfig()),
 }
 DRAFTERS = ("none", *KINDS)

@@ -5,7 +5,8 @@ drafts. What is left of p after a refusal does not depend on the token refused, 
 sum over the first child of sums over the second. Fractions stay Fractions, and there a test compares
 each of these with the law of the rule itself.
 
-Shapes: V vocabulary; p, q (V,) laws at the node; P, Q (V, V) laws behind each first token.
+Shapes: V vocabulary; p, q (V,) laws of target and draft at the node; second_p, second_q (V, V)
+the same behind each first token.
 Read next: `known.py`.
 """
 
@@ -25,7 +26,7 @@ def two_likeliest(p: np.ndarray, q: np.ndarray) -> Number:
     return p[np.argsort(-q, kind="stable")[:2]].sum()
 
 
-def match_walk(p: np.ndarray, q: np.ndarray, replace: bool) -> Number:
+def match_walk(p: np.ndarray, q: np.ndarray, *, replace: bool) -> Number:
     """The target's own draw is among two sampled children."""
     if replace:
         return (p * (1 - (1 - q) ** 2)).sum()
@@ -33,7 +34,7 @@ def match_walk(p: np.ndarray, q: np.ndarray, replace: bool) -> Number:
     return (p * q * (1 + odds.sum() - odds)).sum()
 
 
-def recursive(p: np.ndarray, q: np.ndarray, replace: bool) -> Number:
+def recursive(p: np.ndarray, q: np.ndarray, *, replace: bool) -> Number:
     """Recursive rejection of two sampled children (2305.09781 with, 2402.14160 without replacement)."""
     refused = np.maximum(q - p, 0)  # the chance that this token came first and was refused
     rest = np.maximum(p - q, 0)
@@ -52,13 +53,15 @@ def k_seq(p: np.ndarray, q: np.ndarray) -> Number:
     return 1 - (1 - beta) ** 2
 
 
-def best_of_two(p: np.ndarray, q: np.ndarray, replace: bool) -> Number:
-    """`bounds.accepted_at_node` for two children, all cuts at once from cumulated sums."""
+def best_of_two(p: np.ndarray, q: np.ndarray, *, replace: bool) -> Number:
+    """`bounds.accepted_at_node` for two children, all cuts H at once from cumulated sums over H."""
     p, q = (row[_by_ratio(p, q)] for row in (p, q))
     mass, within = _from_zero(p), _from_zero(q)
     if replace:
         inside = within**2
     else:
+        # First a, then b != a, comes with q(a) q(b) / (1 - q(a)) = odds(a) q(b). Summed over both in H that is the sum
+        # of odds(a) (q(H) - q(a)). A token with q = 1 is the only child there can be, and has no odds: it counts alone.
         odds = _odds(q)
         inside = within * _from_zero(odds) - _from_zero(odds * q) + _from_zero(q * (q == 1))
     return (mass + 1 - inside).min()

@@ -1,148 +1,148 @@
 """Tensors of numbers that nobody has drawn yet.
 
-Numpy needs no help: an array of dtype object calls the operators of what it holds. Torch has no such
-tensors. `LazyTensor` stands in for one: torch hands it every function it is an argument of. Comparisons
-give true boolean tensors, arithmetic gives another `LazyTensor`, and whatever only moves elements
-about (views, indexing, expanding) is done by torch itself, on their numbers, and then repeated here.
-Read next: `sources.py`.
+`LazyTensor` stands in for a floating tensor: torch hands it every function it is an argument of. What such a
+function does is looked up by its name; what is not in the table is undecided, and so is an argument that the
+table's functions do not know. Read next: `tensors.py`.
 """
 
 import operator
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .uniform import Lazy, undecided
+from . import elements
+from .elements import Elements
+from .reasons import undecided
+from .sources import answered
+from .undrawn import Undrawn
 
-COMPARISONS: dict[str, Callable] = {
-    **dict.fromkeys(("lt", "less", "__lt__"), operator.lt),
-    **dict.fromkeys(("le", "less_equal", "__le__"), operator.le),
-    **dict.fromkeys(("gt", "greater", "__gt__"), operator.gt),
-    **dict.fromkeys(("ge", "greater_equal", "__ge__"), operator.ge),
+
+def swapped(operation: Callable) -> Callable:
+    """With its operands the other way round."""
+    return lambda a, b: operation(b, a)
+
+
+COMPARISONS = {
+    "lt less __lt__": operator.lt,
+    "le less_equal __le__": operator.le,
+    "gt greater __gt__": operator.gt,
+    "ge greater_equal __ge__": operator.ge,
+    "eq equal __eq__": operator.eq,
+    "ne not_equal __ne__": operator.ne,
 }
-ARITHMETIC: dict[str, Callable] = {
-    **dict.fromkeys(("mul", "multiply", "__mul__", "__rmul__", "mul_", "__imul__"), operator.mul),
-    **dict.fromkeys(("add", "__add__", "__radd__", "add_", "__iadd__"), operator.add),
-    **dict.fromkeys(("sub", "subtract", "__sub__", "sub_", "__isub__"), operator.sub),
-    **dict.fromkeys(("div", "divide", "true_divide", "__truediv__", "div_", "__itruediv__"), operator.truediv),
-    **dict.fromkeys(("rsub", "__rsub__"), lambda a, b: b - a),
-    **dict.fromkeys(("__rtruediv__", "__rdiv__"), lambda a, b: b / a),
+ARITHMETIC = {
+    "mul multiply __mul__ __rmul__": operator.mul,
+    "add __add__ __radd__": operator.add,
+    "sub subtract __sub__": operator.sub,
+    "div divide true_divide __truediv__": operator.truediv,
+    "rsub __rsub__": swapped(operator.sub),
+    "__rtruediv__ __rdiv__": swapped(operator.truediv),
 }
-UNARY: dict[str, Callable] = {
-    **dict.fromkeys(("neg", "negative", "__neg__"), operator.neg),
-    **dict.fromkeys(("log", "log_"), lambda x: x.log()),
-    **dict.fromkeys(("exp", "exp_"), lambda x: x.exp()),
+UNARY = {
+    "neg negative __neg__": operator.neg,
+    "positive __pos__": operator.pos,
+    "abs absolute __abs__": abs,
+    "reciprocal": lambda x: 1 / x,
+    "log": np.log,
+    "exp": np.exp,
 }
-SAME = {"to", "float", "double", "half", "bfloat16", "type", "type_as", "cpu", "cuda", "detach", "clone", "contiguous"}
-MOVES = set(
-    "__getitem__ view view_as reshape reshape_as flatten unflatten squeeze unsqueeze expand expand_as "
-    "broadcast_to permute transpose t movedim index_select gather narrow select repeat flip roll".split()
-)
+IN_PLACE = {
+    "mul_ multiply_ __imul__": partial(elements.computed, operator.mul),
+    "add_ __iadd__": partial(elements.computed, operator.add),
+    "sub_ subtract_ __isub__": partial(elements.computed, operator.sub),
+    "div_ divide_ true_divide_ __itruediv__ __idiv__": partial(elements.computed, operator.truediv),
+    "neg_ negative_": partial(elements.mapped, operator.neg),
+    "abs_ absolute_": partial(elements.mapped, abs),
+    "log_": partial(elements.mapped, np.log),
+    "exp_": partial(elements.mapped, np.exp),
+    "copy_": elements.copied,
+}
+OTHERS = {
+    "__getitem__ view view_as reshape reshape_as flatten unflatten squeeze unsqueeze expand expand_as broadcast_to "
+    "permute transpose t T mT movedim index_select gather narrow select repeat flip roll unbind split chunk diagonal "
+    "take masked_select detach data clone contiguous": elements.moved,
+    "to type type_as float double half bfloat16 int long short char byte bool cpu": elements.cast,
+    "shape ndim size dim numel nelement stride device layout requires_grad is_contiguous is_floating_point "
+    "is_cuda element_size": elements.asked_about,
+    "where": elements.selected,
+    "searchsorted": elements.searchsorted,
+    "bucketize": elements.bucketize,
+    "__setitem__": elements.written,
+    "numpy": elements.as_array,
+    "item": lambda func, input: input.items.item(),
+    "tolist": lambda func, input: input.items.tolist(),
+}
+ANSWERS: dict[str, Callable] = {  # of (function of torch, *its arguments)
+    name: answer
+    for answers in (
+        {names: partial(elements.compared, operation) for names, operation in COMPARISONS.items()},
+        {names: partial(elements.computed, operation) for names, operation in ARITHMETIC.items()},
+        {names: partial(elements.mapped, operation) for names, operation in UNARY.items()},
+        {names: partial(elements.in_place, answer) for names, answer in IN_PLACE.items()},
+        OTHERS,
+    )
+    for names, answer in answers.items()
+    for name in names.split()
+}
+WRITING = {name for names in IN_PLACE for name in names.split()} | {"__setitem__"}
 
 
-class LazyTensor:
-    """Elements `items` (object array of Lazy) where torch code expects a floating tensor."""
+def torch_name(func: Callable) -> str:
+    """Of a function of torch, or of the attribute that it gets."""
+    return getattr(func.__self__, "__name__", "attribute") if func.__name__ == "__get__" else func.__name__
 
-    def __init__(self, items: np.ndarray, dtype: torch.dtype = torch.float32) -> None:
-        self.items, self.dtype, self.device = items, dtype, torch.device("cpu")
+
+class LazyTensor(Elements):
+    """`Elements` where torch code expects a tensor."""
 
     @classmethod
     def __torch_function__(cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        name = func.__name__
-        if name in COMPARISONS or name in ARITHMETIC:
-            return binary(name, *args[:2])
-        if name in UNARY:
-            return LazyTensor(np.frompyfunc(UNARY[name], 1, 1)(args[0].items), args[0].dtype)
-        if name in MOVES:
-            return args[0].moved(func, args[1:], kwargs or {})
-        if name in ("searchsorted", "bucketize"):
-            return searched(name, *args, **(kwargs or {}))
-        undecided(f"torch.{name} of a random number is not understood")
+        name = torch_name(func)
+        if name not in ANSWERS:
+            undecided(f"torch.{name} of a random number is not understood")
+        return cls.around(answered(f"torch.{name}", partial(ANSWERS[name], func), args, kwargs or {}, RuntimeError))
 
-    def moved(self, func: Callable, args: tuple, kwargs: dict) -> "LazyTensor":
-        """What `func` does with the elements, seen on their numbers."""
-        numbers = torch.arange(self.items.size).reshape(self.items.shape)
-        places = func(numbers, *args, **kwargs)
-        return LazyTensor(np.asarray(self.items.reshape(-1)[places.numpy()], dtype=object), self.dtype)
+    @classmethod
+    def around(cls, value: Any) -> Any:
+        """The same with a tensor where there are bare elements."""
+        if isinstance(value, tuple):
+            return tuple(map(cls.around, value))
+        return cls(value.store, value.places, value.dtype) if type(value) is Elements else value
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method != "__call__" or ufunc.__name__ not in ANSWERS or kwargs:
+            undecided(f"numpy.{ufunc.__name__} of a random number is not understood")
+        return self.__torch_function__(getattr(torch, ufunc.__name__), (), inputs)
 
     def __getattr__(self, name: str) -> Any:
-        if name in SAME:
-            return lambda *_, **__: self
-        if name in MOVES or name in UNARY:
-            method = getattr(Tensor, name)
-            return lambda *args, **kwargs: LazyTensor.__torch_function__(method, (), (self, *args), kwargs)
-        if name in COMPARISONS or name in ARITHMETIC:
-            return lambda other, **_: binary(name, self, other)
-        undecided(f"Tensor.{name} of a random number is not understood")
-
-    @property
-    def shape(self) -> torch.Size:
-        return torch.Size(self.items.shape)
-
-    @property
-    def ndim(self) -> int:
-        return self.items.ndim
-
-    def size(self, dim: int | None = None) -> Any:
-        return self.shape if dim is None else self.shape[dim]
-
-    def dim(self) -> int:
-        return self.items.ndim
-
-    def numel(self) -> int:
-        return self.items.size
+        if name.startswith("__"):
+            raise AttributeError(name)
+        attribute = getattr(Tensor, name)
+        if not callable(attribute):
+            return self.__torch_function__(attribute.__get__, (), (self,))
+        return _method(attribute, self)
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self.places)
 
-    def __getitem__(self, index: Any) -> "LazyTensor":
-        return self.moved(Tensor.__getitem__, (index,), {})
+    def __int__(self) -> int:
+        return int(self.item())
 
-    def _looked_at(self, *_: Any, **__: Any) -> NoReturn:
-        undecided("the code looks at the random number itself")
+    def __iter__(self) -> Iterator["LazyTensor"]:
+        return iter(self.unbind())
 
-    item = tolist = numpy = __float__ = __int__ = __bool__ = __index__ = __str__ = __format__ = _looked_at
-
-
-def _operator(name: str) -> Callable:
-    return lambda self, other: binary(name, self, other)
+    __hash__ = object.__hash__
+    __array__ = Undrawn._looked_at
 
 
-for _name in ("lt", "le", "gt", "ge", "mul", "rmul", "add", "radd", "sub", "rsub", "truediv", "rtruediv"):
-    setattr(LazyTensor, f"__{_name}__", _operator(f"__{_name}__"))
-LazyTensor.__neg__ = lambda self: LazyTensor(-self.items, self.dtype)
+def _method(func: Callable, *first: Any) -> Callable:
+    return lambda *args, **kwargs: LazyTensor.__torch_function__(func, (), (*first, *args), kwargs)
 
 
-def items_of(value: Any) -> Any:
-    """The elements of a tensor, lazy or not, as an array of objects; numbers as they are."""
-    if isinstance(value, LazyTensor):
-        return value.items
-    return np.asarray(value.detach().cpu().numpy(), dtype=object) if isinstance(value, Tensor) else value
-
-
-def binary(name: str, left: Any, right: Any) -> "Tensor | LazyTensor":
-    """A comparison or an arithmetic operation, element by element, with torch's broadcasting (numpy's)."""
-    operation = COMPARISONS.get(name) or ARITHMETIC[name]
-    result = np.frompyfunc(operation, 2, 1)(items_of(left), items_of(right))
-    result = np.asarray(result, dtype=object)
-    if name in COMPARISONS:
-        return torch.from_numpy(np.asarray(result, dtype=bool))
-    if not any(isinstance(item, Lazy) for item in result.flat):
-        return torch.from_numpy(np.asarray(result, dtype=np.float64)).to(torch.float32)
-    return LazyTensor(result)
-
-
-def searched(name: str, first: Any, second: Any, right: bool = False, side: str = "left", **_: Any) -> Tensor:
-    """Where each random number falls among sorted boundaries: one question a boundary."""
-    bounds, values = (second, first) if name == "bucketize" else (first, second)
-    closed = not (right or side == "right")
-    table = np.broadcast_to(items_of(bounds), (*values.shape[:-1], bounds.shape[-1]))
-    reached = operator.le if closed else operator.lt
-    found = []
-    for place, item in np.ndenumerate(values.items):
-        row = table[place[:-1]]
-        found.append(next((i for i, bound in enumerate(row) if reached(item, bound)), len(row)))
-    return torch.tensor(found).reshape(values.shape)
+for _name in ANSWERS:
+    if _name.startswith("__"):
+        setattr(LazyTensor, _name, (lambda method: lambda *args: method(*args))(_method(getattr(Tensor, _name))))

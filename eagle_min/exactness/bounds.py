@@ -15,10 +15,10 @@ from fractions import Fraction
 from itertools import permutations, product
 
 from .law import Number, total_variation
-from .worlds import Text, World, joint, likely, paths
+from .worlds import Text, World, joint, likeliest_tree, paths
 
 
-def accepted_at_node(p: Sequence[Number], q: Sequence[Number], num_children: int, replace: bool) -> Number:
+def accepted_at_node(p: Sequence[Number], q: Sequence[Number], num_children: int, *, replace: bool) -> Number:
     """The most that any exact rule accepts at one node with so many sampled children."""
     order = sorted(range(len(p)), key=lambda token: (p[token] > 0, -q[token] / p[token] if p[token] else 0))
     inside = with_replacement if replace else without_replacement
@@ -57,11 +57,7 @@ def of_chain(world: World) -> Number:
 
 def of_tree(world: World) -> Number:
     """A tree that is a function of the context: the mass the target gives to its paths."""
-    tokens = [0]
-    for node in range(1, len(world.parents)):
-        above = paths(tokens, world.parents[:node])[world.parents[node]]
-        tokens.append(likely(world.draft(above))[world.ranks[node]])
-    return sum(probability(world, path) for path in paths(tokens, world.parents)[1:])
+    return sum(probability(world, path) for path in paths(likeliest_tree(world, ()), world.parents)[1:])
 
 
 def probability(world: World, path: Text) -> Number:
@@ -72,7 +68,7 @@ def probability(world: World, path: Text) -> Number:
     return chance
 
 
-def of_sampled(world: World, replace: bool) -> Number:
+def of_sampled(world: World, *, replace: bool) -> Number:
     """A bound level by level: what is accepted at a node is at most the bound there, whatever was drawn
     above; the largest over texts is taken, so deeper than one level it may not be reached."""
     total, reach = Fraction(0), {0: Fraction(1)}
@@ -82,7 +78,7 @@ def of_sampled(world: World, replace: bool) -> Number:
             continue
         depth = len(paths([0] * len(world.parents), world.parents)[node])
         texts = product(range(world.target.vocab_size), repeat=depth)
-        most = max(accepted_at_node(world.target(t), world.draft(t), len(below), replace) for t in texts)
+        most = max(accepted_at_node(world.target(t), world.draft(t), len(below), replace=replace) for t in texts)
         total += reach[node] * most
         reach |= {child: reach[node] * most for child in below}
     return total

@@ -10,23 +10,27 @@ a guess. Read next: `rules.py`.
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ..config import require
 from .bounds import most_accepted
-from .contracts import TOLERANCE, Law, Sampler, two_cycles, two_rows
+from .contracts import TOLERANCE, Law, Sampler
+from .cycles import batch_laws, two_cycles
 from .guarded import BrokenContract, OutOfTime
 from .known import name_of
 from .law import BranchLimit, HiddenState, Limits, Number, total_variation
 from .uniform import Undecided
 from .watch import watched
-from .whole import Decoding, decodings, got_texts, wanted_texts
-from .worlds import World, chains, hard_cases, independent, trees
+from .whole import Decoding, decodings, got_texts, named, wanted_texts
+from .worlds import World, batches, chains, hard_cases, independent, trees
 
 LIMITS = Limits(max_branches=20_000, max_seconds=60.0)  # of the law of one cycle
+
+REFUSED_EQUAL = (
+    "where p = q a draft is refused or the bonus missing: a match walk may, a rule that accepts with p/q must not"
+)
 
 SEARCH = settings(
     database=None,
@@ -42,7 +46,7 @@ WORLDS: dict[str, st.SearchStrategy[World | Decoding]] = {
     "tree": independent(trees()),
     "tree-sampled": independent(trees(max_drafted=3)),
     "tree-iid": independent(trees(max_drafted=3, repeated=True)),
-    "batch": independent(chains(max_drafted=1)),
+    "batch": independent(batches()),
     "loop": independent(decodings()),
 }
 
@@ -55,7 +59,7 @@ class Counterexample:
     got: Law
     wanted: Law
     broken: str | None = None
-    known: str | None = None  # the fault with the same law, if one is known
+    known: str | None = None  # known faults with the same law, if there are any
 
 
 @dataclass
@@ -63,7 +67,7 @@ class Verdict:
     """What was found, and what it rests on."""
 
     kind: str
-    exact: bool  # True: Fractions were compared with ==
+    fractions: bool  # True: Fractions were compared with ==; else floats
     bits: int | None = None  # of the uniform numbers, where only the support was judged
     num_samples: int | None = None  # drawn in a world, where nothing was enumerated (`sample.py`)
     status: str = "exact"  # or "refuted", "undecided"
@@ -73,19 +77,15 @@ class Verdict:
     num_branches: int = 0
     largest_distance: Number = 0  # total variation, over the worlds that passed
     hard: Counter = field(default_factory=Counter)  # hard case -> worlds that had it
-    corners: list[str] = field(default_factory=list)
-    committed: Number = 0  # tokens of a first cycle, expected, mean over worlds
+    samplings: Counter = field(default_factory=Counter)  # what whole decoders were told -> worlds
+    corners: list[str] = field(default_factory=list)  # what only rounding, a number of 0 or p = q brings about
+    committed: Number = 0  # tokens of a first cycle, expected, summed over worlds
     committed_at_most: Number = 0  # an upper bound of the same for every exact rule
     hangs: World | Decoding | None = None  # where a call did not return
 
 
 class Refuted(Exception):
     """Raised towards Hypothesis, which then looks for a smaller world."""
-
-
-def refuted() -> NoReturn:
-    """From one place and with no other error behind it: Hypothesis tells failures apart by where they arise."""
-    raise Refuted
 
 
 def certify(
@@ -100,16 +100,19 @@ def certify(
     """Judge `function` by the contract `kind` (see `contracts.py`).
 
     exact: hand over Fractions instead of float64, and compare with ==. bits: let uniform numbers be
-    multiples of 2^-bits, and ask only for what must not happen at all (`judge_support`). limits: for the
-    law of one cycle. ValueError for an unknown kind or a number out of range.
+    multiples of 2^-bits, and ask only for what must not happen at all (`judge_support`); each world of chains is
+    tried a second time with the target for its draft. limits: for the law of one cycle. ValueError for an
+    unknown kind or a number out of range.
     """
     require(kind in WORLDS, "kind", kind, f"one of {', '.join(WORLDS)}")
     require(num_worlds >= 1, "worlds", num_worlds, "at least 1")
     require(bits is None or 1 <= bits <= 24, "bits", bits, "between 1 and 24")
     sampler, verdict = Sampler(function, kind, exact, limits, bits), Verdict(kind, exact, bits)
 
-    def search(world: World | Decoding) -> None:
-        try_world(sampler, world, verdict)
+    def search(drawn: World | Decoding) -> None:
+        equal = [replace(drawn, draft=drawn.target)] if bits is not None and kind == "chain" else []
+        for world in (drawn, *equal):
+            try_world(sampler, world, verdict)
 
     try:
         settings(SEARCH, max_examples=num_worlds)(given(WORLDS[kind])(search))()
@@ -125,21 +128,29 @@ def try_world(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> No
     """Judge one world, unless no more can be learned; `Refuted` when the sampler is wrong there."""
     if verdict.status == "undecided":
         return  # nothing that could come would decide it
-    if verdict.hangs == world:
-        refuted()
-    if verdict.hangs is not None:
-        return  # looking for a smaller world would take as long again, each time
+    if verdict.hangs is None:
+        found = what_is_wrong(sampler, world, verdict)
+    else:  # looking for a smaller world would take as long again, each time
+        found = verdict.counterexample if world == verdict.hangs else None
+    if found is not None:
+        verdict.counterexample = found
+        raise Refuted  # here alone and behind no other error: Hypothesis tells failures apart by where they arise
+
+
+def what_is_wrong(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> Counterexample | None:
+    """What speaks against the sampler in one world. None: nothing does, and the verdict rests on this world too, or
+    has become "undecided"."""
     try:
         with watched():
             return (judge if verdict.bits is None else judge_support)(sampler, world, verdict)
     except BrokenContract as error:
-        verdict.counterexample = Counterexample(world, {}, {}, str(error))
-        verdict.hangs = world if isinstance(error.__cause__, OutOfTime) else None
+        if isinstance(error.__cause__, OutOfTime):
+            verdict.hangs = world
+        return Counterexample(world, {}, {}, str(error))
     except (Undecided, BranchLimit, HiddenState) as error:
         if verdict.counterexample is None:  # else it was looking for a smaller one: this is none
             verdict.status, verdict.reason = "undecided", str(error)
-        return
-    refuted()
+        return None
 
 
 def laws(sampler: Sampler, world: World | Decoding) -> tuple[Law, Law, Law]:
@@ -147,39 +158,45 @@ def laws(sampler: Sampler, world: World | Decoding) -> tuple[Law, Law, Law]:
     if isinstance(world, Decoding):
         return got_texts(sampler, world), dict(wanted_texts(world)), {}
     if sampler.kind == "batch":
-        return (*two_rows(sampler, world), {})
+        return (*batch_laws(sampler, world), {})
     first_cycle = sampler.cycle_law(world, ())
     return (*two_cycles(sampler, world, first_cycle), first_cycle)
 
 
-def judge(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
-    """Compare the two laws in one world; `Refuted` when they differ, with the world in the verdict."""
+def judge(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> Counterexample | None:
+    """Compare the two laws in one world: the counterexample when they differ, else the world counts in the verdict.
+    `BrokenContract` for what no sampler may do, `Undecided`, `BranchLimit` or `HiddenState` for what has no law."""
     got, wanted, first_cycle = laws(sampler, world)
     distance = total_variation(got, wanted)
     if distance > (0 if sampler.exact else TOLERANCE):
-        verdict.counterexample = Counterexample(world, got, wanted)
-        refuted()
+        return Counterexample(world, got, wanted)
     verdict.num_worlds += 1
     verdict.largest_distance = max(verdict.largest_distance, distance)
+    if isinstance(world, Decoding):
+        verdict.samplings[named(world.sampling)] += 1
     verdict.hard.update(hard_cases(world.world if isinstance(world, Decoding) else world))
     if first_cycle:
         verdict.committed += sum(len(text) * chance for text, chance in first_cycle.items())
         verdict.committed_at_most += most_accepted(world, sampler.kind) + 1
+    return None
 
 
-def judge_support(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:
-    """On the lattice: no text that the target gives probability 0, and where the draft is the target no
-    refusal. `Refuted` otherwise."""
-    got, wanted, _ = laws(sampler, world)
+def judge_support(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> Counterexample | None:
+    """On the lattice: the counterexample when there comes a text that the target gives probability 0. Errors as
+    `judge`.
+
+    That a draft is refused though p = q is no fault of a law: a match walk does it most of the time. A rule that
+    accepts with p/q does it only when it compares the wrong way at the end of the unit interval, so it is noted.
+    """
+    got, wanted, first_cycle = laws(sampler, world)
     impossible = {text: chance for text, chance in got.items() if not wanted.get(text)}
     if impossible:
-        verdict.counterexample = Counterexample(world, impossible, {})
-        refuted()
-    if sampler.kind == "chain":
-        equal = replace(world, draft=world.target)
-        if any(len(text) <= world.num_drafted for text in sampler.cycle_law(equal, ())):
-            raise BrokenContract("refused a draft whose p / q is 1")
+        return Counterexample(world, impossible, {})
+    if sampler.kind == "chain" and world.draft == world.target:
+        if any(chance and len(text) <= world.num_drafted for text, chance in first_cycle.items()):
+            sampler.corners.append(REFUSED_EQUAL)
     verdict.num_worlds += 1
+    return None
 
 
 def assert_lossless(function: Callable, kind: str, **options: object) -> Verdict:

@@ -1,16 +1,19 @@
 """`python -m eagle_min certify FILE.py:FUNCTION --kind KIND`: a verdict on anyone's sampler.
 
 FILE is imported with its random sources already replaced, so that generators it makes while it is
-imported ask the dice too. With `--sample N` nothing is replaced: for code that looks at its random numbers.
+imported ask the dice too. It may import its neighbours, then and whenever it is called. With `--sample N`
+nothing is replaced: for code that looks at its random numbers.
 Exit status: 0 exact, 1 refuted, 2 undecided. Read next: `../train/command.py`.
 """
 
 import argparse
+import contextlib
 import importlib.util
 import inspect
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +22,9 @@ import torch
 from ..config import require
 from .certify import LIMITS, WORLDS, certify
 from .law import Limits
+from .reasons import NoVerdict, Undecided, described
 from .report import EXIT_STATUS, report
 from .sample import certify_by_samples
-from .uniform import Undecided
 from .watch import watched
 
 
@@ -33,32 +36,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bits", type=int, help="coins k / 2^BITS, and only the support is judged (1 to 24)")
     parser.add_argument("--sample", type=int, metavar="N", help="do not enumerate: N real texts a world, a test")
     parser.add_argument("--worlds", type=int, help="so many worlds, at least 1 (default 40, 10 with --sample)")
-    parser.add_argument("--max-branches", type=int, default=LIMITS.max_branches, help="sequences of answers a cycle")
-    parser.add_argument("--max-seconds", type=float, default=LIMITS.max_seconds, help="for the law of a cycle")
+    parser.add_argument("--max-branches", type=int, help=f"sequences of answers (default {LIMITS.max_branches})")
+    parser.add_argument("--max-seconds", type=float, help=f"for the law of one cycle (default {LIMITS.max_seconds:g})")
 
 
 def run(args: argparse.Namespace) -> int:
     """Certify and report. ValueError or FileNotFoundError for what cannot be called."""
     require(args.kind in WORLDS, "kind", args.kind, f"one of {', '.join(WORLDS)}")
-    limits = Limits(args.max_branches, args.max_seconds)
-    require(args.sample is None or not (args.exact or args.bits), "--sample", args.sample, "without --exact and --bits")
+    limits = limits_of(args)
     if args.sample is not None:
         return sample(args)
-    try:
-        with watched():
-            function = load_function(args.function)
-    except Undecided as error:
-        print(f"undecided: {error}")
-        return EXIT_STATUS["undecided"]
-    verdict = certify(function, args.kind, exact=args.exact, bits=args.bits, limits=limits, **num_worlds(args))
+    with importing_from(folder_of(args.function)):
+        try:
+            with watched():
+                function = load_function(args.function)
+        except Undecided as error:
+            print(f"undecided: {error}")
+            return EXIT_STATUS["undecided"]
+        verdict = certify(function, args.kind, exact=args.exact, bits=args.bits, limits=limits, **num_worlds(args))
     print(report(verdict))
     return EXIT_STATUS[verdict.status]
+
+
+def limits_of(args: argparse.Namespace) -> Limits:
+    """Of the law of a cycle. ValueError for a number out of range, and for options of enumeration with `--sample`."""
+    given = {"max_branches": args.max_branches, "max_seconds": args.max_seconds}
+    given = {name: number for name, number in given.items() if number is not None}
+    enumerating = args.exact or args.bits is not None or given
+    others = "without --exact, --bits, --max-branches and --max-seconds"
+    require(args.sample is None or not enumerating, "--sample", args.sample, others)
+    return replace(LIMITS, **given)
 
 
 def sample(args: argparse.Namespace) -> int:
     """The test by samples. All generators start from one state, so that the same command says the same."""
     random.seed(0), np.random.seed(0), torch.manual_seed(0)
-    verdict = certify_by_samples(load_function(args.function), args.kind, args.sample, **num_worlds(args))
+    with importing_from(folder_of(args.function)):
+        verdict = certify_by_samples(load_function(args.function), args.kind, args.sample, **num_worlds(args))
     print(report(verdict))
     return EXIT_STATUS[verdict.status]
 
@@ -68,24 +82,45 @@ def num_worlds(args: argparse.Namespace) -> dict[str, int]:
     return {} if args.worlds is None else {"num_worlds": args.worlds}
 
 
+def folder_of(name: str) -> Path:
+    """The folder of the file in `FILE.py:FUNCTION`."""
+    return Path(name.rpartition(":")[0]).resolve().parent
+
+
+@contextlib.contextmanager
+def importing_from(folder: Path) -> Iterator[None]:
+    """Modules in `folder` can be imported inside. It is the last place where they are looked for: a file that is named
+    like a module of Python's or an installed one stands in for neither."""
+    before = list(sys.path)
+    sys.path.append(str(folder))
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
 def load_function(name: str) -> Callable:
-    """The function of `FILE.py:FUNCTION`. FileNotFoundError or ValueError, one line, when there is none."""
+    """The function of `FILE.py:FUNCTION`. FileNotFoundError or ValueError, one line, when there is none.
+
+    The file is loaded under a name that no import statement can have, so it replaces no module of its name.
+    """
     file, _, function_name = name.rpartition(":")
     path = Path(file)
     require(bool(file and function_name), "function", name, "FILE.py:FUNCTION")
     if not path.is_file():
         raise FileNotFoundError(f"no file {file!r}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    private_name = f"certified {path.resolve()}"
+    spec = importlib.util.spec_from_file_location(private_name, path)
     require(spec is not None and spec.loader is not None, "file", file, "a Python file, *.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    sys.path.insert(0, str(path.parent.resolve()))  # it may import its neighbours
+    sys.modules[private_name] = module  # dataclasses look their module up there
     try:
-        spec.loader.exec_module(module)
-    except Undecided:
+        with importing_from(folder_of(name)):
+            spec.loader.exec_module(module)
+    except (NoVerdict, KeyboardInterrupt):
         raise
-    except Exception as error:
-        raise ValueError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
+    except BaseException as error:  # SystemExit too: a script that ends the program would be taken for a verdict
+        raise ValueError(f"{file} cannot be imported: {described(error)}") from error
     function = getattr(module, function_name, None)
     known = [key for key, value in vars(module).items() if inspect.isfunction(value) and not key.startswith("_")]
     require(callable(function), "function", function_name, f"one of {', '.join(known) or 'none'} in {file}")

@@ -4,20 +4,19 @@
     tree          f(tokens, parents, target_probs): node 0 is the root, row i the law behind node i
     tree-sampled  f(tokens, parents, draft_probs, target_probs): children drawn without replacement
     tree-iid      the same, children drawn with replacement
-    batch         f(draft_tokens, draft_probs, target_probs): lists with an entry a sequence, as in `chain`
+    batch         f(draft_tokens, draft_probs, target_probs): lists with an entry a sequence, as in `chain`;
+                  two sequences here, which begin with token 0 and with token 1
 
 Each returns plain token ids: the accepted path and one token more; `batch` a list of them. Whole
 decoders are in `whole.py`. Drafts are drawn here, by the same dice, from the laws that are handed
 over. A cycle's law is found by enumeration at every text the cycle before it can leave, so two cycles
 cost little more than one.
-Read next: `whole.py`.
+Read next: `cycles.py`.
 """
 
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,11 @@ import numpy as np
 from ..dice import Dice, Name
 from .guarded import BrokenContract, OutOfTime, guarded
 from .law import Limits, Number, branches
+from .reasons import described
 from .sources import drawing_from
-from .worlds import Row, Table, Text, World, joint, likely, paths
+from .worlds import Row, Text, World, drawn_tree, likeliest_tree, paths
 
-Law = dict[Text, Number]
+Law = dict[Text, Number]  # of a batch: of pairs of texts
 TOLERANCE = 1e-6  # total variation that roundings of float32 stay below
 
 
@@ -99,15 +99,26 @@ class Sampler:
 
 def as_path(returned: Any, tokens: Sequence[int], parents: Sequence[int], vocab_size: int) -> Text:
     """The returned token ids, checked: a path from the root and one token more."""
-    try:
-        path = tuple(int(token) for token in np.asarray(returned).reshape(-1).tolist())
-    except (TypeError, ValueError) as error:
-        raise BrokenContract(f"returned {returned!r}: no list of token ids") from error
+    path = token_ids(returned)
+    shown = described(list(path))
     if not path or any(not 0 <= token < vocab_size for token in path):
-        raise BrokenContract(f"returned {list(path)}: one token or more, each from 0 to {vocab_size - 1}")
+        raise BrokenContract(f"returned {shown}: one token or more, each from 0 to {vocab_size - 1}")
     if path[:-1] not in paths(list(tokens), tuple(parents)):
-        raise BrokenContract(f"returned {list(path)}: {list(path[:-1])} was not drafted")
+        raise BrokenContract(f"returned {shown}: {described(list(path[:-1]))} was not drafted")
     return path
+
+
+def token_ids(returned: Any) -> Text:
+    """What a function returned as whole numbers, however it is packed: a list, an array, a tensor, some of them
+    nested. `BrokenContract` where that is not what it is; 1.0 counts as 1, and 1.4 as nothing."""
+    try:
+        numbers = np.asarray(returned).reshape(-1).tolist()
+        path = tuple(int(number) for number in numbers)
+        if path == tuple(numbers):
+            return path
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BrokenContract(f"returned {described(returned)}: no list of token ids") from error
+    raise BrokenContract(f"returned {described(returned)}: no list of token ids")
 
 
 def drawn_chain(
@@ -136,24 +147,31 @@ def play_chain(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
 
 
 def play_batch(sampler: Sampler, world: World, text: Text, dice: Dice) -> tuple[Text, ...]:
-    """Two sequences with chains of different length in one call; the second one without its last draft."""
+    """All sequences of a batch in one call, with chains of `world.sizes` drafts."""
+    vocab_size = world.target.vocab_size
     batch = [
-        drawn_chain(sampler, world, (*text, number), size, dice, ("drafted", number))
-        for number, size in enumerate((world.num_drafted, world.num_drafted - 1))
+        drawn_chain(sampler, world, (*text, *before), size, dice, ("drafted", number))
+        for number, (before, size) in enumerate(zip(prompts(world), world.sizes))
     ]
     drafted, q, p = map(list, zip(*batch))
     returned = sampler.call(dice, drafted, q, p)
-    if len(returned) != len(batch):
-        raise BrokenContract(f"returned {len(returned)} rows for {len(batch)}")
-    return tuple(as_chain(*row, world.target.vocab_size) for row in zip(returned, drafted))
+    try:
+        rows = list(returned)
+    except TypeError as error:
+        raise BrokenContract(f"returned {described(returned)}: no list of rows") from error
+    if len(rows) != len(batch):
+        raise BrokenContract(f"returned {len(rows)} rows for {len(batch)}")
+    return tuple(as_chain(row, tokens, vocab_size) for row, tokens in zip(rows, drafted))
+
+
+def prompts(world: World) -> list[Text]:
+    """What the sequences of a batch stand behind: a token each, another one as far as there are others."""
+    return [(number % world.target.vocab_size,) for number in range(len(world.sizes))]
 
 
 def play_tree(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
-    """A tree that is a function of the text: a node of rank r is the draft's r-th likeliest token."""
-    tokens = [text[-1] if text else 0]
-    for node in range(1, len(world.parents)):
-        above = paths(tokens, world.parents[:node])[world.parents[node]]
-        tokens.append(likely(world.draft((*text, *above)))[world.ranks[node]])
+    """A tree that is a function of the text."""
+    tokens = likeliest_tree(world, text)
     p = sampler.array([world.target((*text, *path)) for path in paths(tokens, world.parents)], world.target.vocab_size)
     returned = sampler.call(dice, np.array(tokens), np.array(world.parents), p)
     return as_path(returned, tokens, world.parents, world.target.vocab_size)
@@ -161,23 +179,7 @@ def play_tree(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
 
 def play_sampled(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
     """A tree of a fixed shape with sampled children; nodes its laws cannot fill are left out."""
-    replace = sampler.kind == "tree-iid"
-    tokens, parents, number = [text[-1] if text else 0], [-1], {0: 0}  # node of the shape -> node of the tree
-    left: dict[int, list[Number]] = {}  # node -> what its law has left for the next child
-    for node in range(1, len(world.parents)):
-        parent = number.get(world.parents[node])
-        if parent is None:
-            continue
-        above = paths(tokens, tuple(parents))[parent]
-        weights = left.setdefault(parent, list(world.draft((*text, *above))))
-        if not any(weights):
-            continue
-        token = dice.categorical(np.array(weights, dtype=object), ("drafted", node))
-        if not replace:
-            weights[token] = Fraction(0)
-        number[node] = len(tokens)
-        tokens.append(token)
-        parents.append(parent)
+    tokens, parents = drawn_tree(world, text, dice, ("drafted",), replace=sampler.kind == "tree-iid")
     texts = [(*text, *path) for path in paths(tokens, tuple(parents))]
     vocab_size = world.target.vocab_size
     q = sampler.array([world.draft(t) for t in texts], vocab_size)
@@ -192,46 +194,3 @@ PLAYS = {
     "tree-sampled": play_sampled,
     "tree-iid": play_sampled,
 }
-
-
-def completed(target: Table, law_of_texts: Law, length: int) -> Law:
-    """Each text cut to `length` tokens, or completed by the target's own law."""
-    found: Law = {}
-    for text, chance in law_of_texts.items():
-        for rest, more in joint(target, text, max(0, length - len(text))):
-            key = (*text, *rest)[:length]
-            found[key] = found.get(key, 0) + chance * more
-    return found
-
-
-def two_rows(sampler: Sampler, world: World) -> tuple[Law, Law]:
-    """Got and wanted for a batch: the joint law of both rows, which must be the product of their laws."""
-    length = world_length(world, sampler.kind)
-    got: Law = {}
-    for texts, chance in sampler.cycle_law(world, ()).items():
-        rows = [
-            list(completed(world.target, {(number, *text): Fraction(1)}, length + 1).items())
-            for number, text in enumerate(texts)
-        ]
-        for (first, p), (second, q) in product(*rows):
-            got[first + second] = got.get(first + second, 0) + chance * p * q
-    wanted = [[((n, *text), p) for text, p in joint(world.target, (n,), length)] for n in (0, 1)]
-    return got, {first + second: p * q for (first, p), (second, q) in product(*wanted)}
-
-
-def two_cycles(sampler: Sampler, world: World, first_cycle: Law | None = None) -> tuple[Law, Law]:
-    """Got and wanted: the joint law of the first tokens over two cycles. `first_cycle`: the law of what the first
-    one returns, from who has it already."""
-    length = world_length(world, sampler.kind)
-    got: Law = {}
-    for first, chance in (first_cycle or sampler.cycle_law(world, ())).items():
-        for second, more in sampler.cycle_law(world, first).items():
-            key = (*first, *second)
-            got[key] = got.get(key, 0) + chance * more
-    return completed(world.target, got, length), dict(joint(world.target, (), length))
-
-
-def world_length(world: World, kind: str) -> int:
-    """Tokens that are compared: one more than a first cycle can commit, but in a batch no more."""
-    longest = max(map(len, paths([0] * len(world.parents), world.parents)))
-    return longest + (1 if kind == "batch" else 2)

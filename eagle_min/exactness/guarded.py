@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .law import BranchLimit, HiddenState
-from .uniform import Undecided
+from .reasons import NoVerdict, described, none_lost
 
 
 class BrokenContract(Exception):
@@ -24,19 +23,22 @@ class BrokenContract(Exception):
 
 def guarded(call: Callable[[], Any], arguments: Sequence[Any], seconds: float) -> Any:
     """What `call` returns; `arguments` are those that the function gets. `BrokenContract` when it raises,
-    does not return in time or leaves the arguments changed; what the certifier itself raises goes through."""
+    does not return in time or leaves the arguments changed. `NoVerdict` goes through, and does so even where the
+    function caught it and went on."""
     before = copy.deepcopy(arguments)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            with within(seconds):
+            with none_lost(), within(seconds):
                 returned = call()
-        except (Undecided, HiddenState, BranchLimit):
-            raise
+                if isinstance(returned, Iterator):  # a generator has not run yet
+                    returned = list(returned)
         except OutOfTime as error:
             raise BrokenContract(f"did not return within {seconds:g} seconds") from error
-        except Exception as error:
-            raise BrokenContract(f"raised {type(error).__name__}: {error}") from error
+        except (NoVerdict, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # SystemExit too: a sampler that leaves the program has not sampled
+            raise BrokenContract(f"raised {described(error)}") from error
     for place, (old, new) in enumerate(zip(before, arguments), 1):
         if not same(old, new):
             raise BrokenContract(f"changed its argument number {place}")
@@ -49,14 +51,18 @@ class OutOfTime(BaseException):
 
 @contextlib.contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """`OutOfTime` when the block takes longer. Only the main thread can be interrupted so, and only where
-    the system has timers; elsewhere the block takes as long as it takes."""
+    """`OutOfTime` when the block takes longer, even where the block caught it and came to an end. Only the main
+    thread can be interrupted so, only where the system has timers, and only between two steps of Python: a single
+    endless operation, and a loop that catches all exceptions for ever, take as long as they take."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
+    rung: list[OutOfTime] = []
+
     def ring(*_: Any) -> None:
-        raise OutOfTime
+        rung.append(OutOfTime())
+        raise rung[0]
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -65,6 +71,8 @@ def within(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if rung:
+            raise rung[0]
 
 
 def same(a: Any, b: Any) -> bool:

@@ -1,7 +1,7 @@
 """Faults that have been seen before: a wrong law is easier to mend when it has a name.
 
 Each function here is wrong in one way, on purpose. When a sampler is refuted, those of its kind are run
-in the same world, and the one whose law is the same is named, with the place where it was seen. Read next: `sample.py`.
+in the same world, and those whose law is the same are named, with their origin. Read next: `sample.py`.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dice import Dice
-from .contracts import TOLERANCE, Law, Sampler, two_cycles
+from .contracts import TOLERANCE, Law, Sampler
+from .cycles import two_cycles
 from .guarded import BrokenContract
 from .law import BranchLimit, total_variation
 from .rules import chain_by, ratio, residual, token_by_token
@@ -21,7 +22,7 @@ class Known(NamedTuple):
     """A fault by name."""
 
     name: str
-    seen: str
+    origin: str  # where it was met
     sampler: Callable[..., list[int]]
 
 
@@ -105,7 +106,9 @@ KNOWN = {"chain": CHAIN, "tree": TREE, "tree-sampled": SAMPLED}
 
 
 def name_of(sampler: Sampler, world: World, got: Law) -> str | None:
-    """The known fault of the sampler's kind whose law in this world is `got` too; None when there is none."""
+    """The known faults of the sampler's kind whose law in this world is `got` too, which in a small world may be more
+    than one; None when there is none."""
+    found = []
     for known in KNOWN.get(sampler.kind, ()):
         other = Sampler(known.sampler, sampler.kind, sampler.exact, sampler.limits)
         try:
@@ -113,5 +116,5 @@ def name_of(sampler: Sampler, world: World, got: Law) -> str | None:
         except (BrokenContract, BranchLimit):
             continue
         if total_variation(law, got) <= TOLERANCE:
-            return f"{known.name} ({known.seen})"
-    return None
+            found.append(f"{known.name} ({known.origin})")
+    return ", or: ".join(found) or None

@@ -8,7 +8,7 @@ of a hundred thousand runs misses small ones.
 
 Cost: one run per sequence of answers, so a few tokens of a vocabulary of 3 or 4. Programs must be
 functions of their dice: state that is kept between runs shows up as a changed question and raises.
-Read next: `uniform.py`.
+Read next: `reasons.py`.
 """
 
 import math
@@ -22,6 +22,7 @@ import numpy as np
 
 from ..config import require
 from ..dice import Dice, Name, check_probability, check_weights
+from .reasons import NoVerdict
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 Number = Fraction | float
@@ -30,11 +31,11 @@ Number = Fraction | float
 MAX_QUESTIONS = 1000  # of one run: a loop that always goes on would never come to its end
 
 
-class HiddenState(RuntimeError):
+class HiddenState(NoVerdict):
     """The program did something else after the same answers: it depends on more than its dice."""
 
 
-class BranchLimit(RuntimeError):
+class BranchLimit(NoVerdict):
     """The program has more sequences of answers than allowed."""
 
 

@@ -5,8 +5,10 @@
     traversal        tree, children without replacement: from the leaves up (Weng et al. 2505.12398)
     k_seq            tree, children with replacement: K-SEQ of SpecTr (Sun et al. 2310.15141)
 
-They accept more than the rules of `verify.py` where drafts are sampled, and need all laws of a draft at
-once, which is why they are not in the decoding loop here. Works on floats and on Fractions.
+Compared with `recursive_rejection` of `verify.py` on the same drafts: token_by_token accepts as much, block never
+less, traversal more on some trees, k_seq more for some pairs of laws and less for others. Block and traversal
+need all laws of a draft before the first decision, k_seq needs children that may repeat, which is why
+they are not in the decoding loop here. Works on floats and on Fractions.
 Read next: `accepted.py`.
 """
 

@@ -12,7 +12,6 @@ the empirical distribution", 2003) of what was counted. Read next: `report.py`.
 """
 
 import math
-import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -22,7 +21,8 @@ from hypothesis import Phase, given, settings
 from ..config import require, require_seed
 from ..dice import Dice, Name
 from .certify import SEARCH, WORLDS, Counterexample, Verdict
-from .contracts import PLAYS, Law, Sampler, world_length
+from .contracts import PLAYS, Law, Sampler, prompts
+from .cycles import wanted_rows, world_length
 from .guarded import BrokenContract
 from .law import Limits, Number, total_variation
 from .whole import Decoding, play, wanted_texts
@@ -33,16 +33,23 @@ MISSED = 1e-3  # the stated distance is exceeded somewhere with at most this pro
 
 
 class DrawnDice:
-    """Dice that are really thrown, by a generator of their own; names are not looked at."""
+    """Dice that are really thrown; names are not looked at.
+
+    The function under test may draw from a generator that starts from the same seed. Were this another one of the
+    same kind, a draft and the coin that accepts it would be one number. So numbers come from Philox (see
+    `dice.uniform`) under a key that nobody else has: the seed, and these letters.
+    """
 
     def __init__(self, seed: int) -> None:
-        self.generator = random.Random(seed)
+        key = seed << 64 | int.from_bytes(b"drafted", "big")
+        self.generator = np.random.Generator(np.random.Philox(key=key))
 
     def accept(self, probability: Number, name: Name) -> bool:
-        return self.generator.random() < probability
+        return bool(self.generator.random() < probability)
 
     def categorical(self, weights: np.ndarray, name: Name) -> int:
-        return self.generator.choices(range(len(weights)), [float(weight) for weight in weights])[0]
+        shares = np.asarray(weights, dtype=np.float64)
+        return int(self.generator.choice(len(shares), p=shares / shares.sum()))
 
 
 class UnwatchedSampler(Sampler):
@@ -76,8 +83,9 @@ class Evidence:
         return {text: count / self.total for text, count in self.seen.items()}
 
     def distance(self, risk: float) -> float:
-        """Total variation to the target's law that is exceeded with probability at most `risk`."""
-        spread = math.sqrt(2 / self.total * (len(self.wanted) * math.log(2) - math.log(risk)))
+        """Total variation to the target's law that is exceeded with probability at most `risk`. Whatever the target
+        forbids counts as one text more: the sampler's law may have some of it, though none has come."""
+        spread = math.sqrt(2 / self.total * ((len(self.wanted) + 1) * math.log(2) - math.log(risk)))
         return min(1.0, total_variation(self.law(), self.wanted) + spread / 2)
 
 
@@ -96,20 +104,17 @@ def wanted_law(kind: str, world: World | Decoding) -> Law:
     """The target's law of what `one_text` returns."""
     if isinstance(world, Decoding):
         return dict(wanted_texts(world))
-    if kind != "batch":
-        return dict(joint(world.target, (), world_length(world, kind)))
-    first, second = (dict(joint(world.target, (n,), world_length(world, kind))) for n in (0, 1))
-    return {(*a, *b): p * q for a, p in first.items() for b, q in second.items()}
+    return wanted_rows(world) if kind == "batch" else dict(joint(world.target, (), world_length(world, kind)))
 
 
-def one_text(sampler: Sampler, world: World | Decoding, dice: Dice) -> Text:
-    """Two cycles played once (for `batch` one, of both rows), cut or completed to one length by the target."""
+def one_text(sampler: Sampler, world: World | Decoding, dice: Dice) -> Text | tuple[Text, ...]:
+    """Two cycles played once (for `batch` one, and a text each), cut or completed to one length by the target."""
     if isinstance(world, Decoding):
         return play(sampler, world, dice)
     cycle, length = PLAYS[sampler.kind], world_length(world, sampler.kind)
     if sampler.kind == "batch":
-        rows = cycle(sampler, world, (), dice)
-        return tuple(t for n, row in enumerate(rows) for t in filled_up(world.target, (n, *row), length + 1, dice)[1:])
+        rows = zip(prompts(world), cycle(sampler, world, (), dice))
+        return tuple(filled_up(world.target, (*before, *row), length + 1, dice)[1:] for before, row in rows)
     first = cycle(sampler, world, (), dice)
     return filled_up(world.target, (*first, *cycle(sampler, world, first, dice)), length, dice)
 
@@ -133,14 +138,14 @@ def certify_by_samples(
     function: Callable, kind: str, num_samples: int, *, num_worlds: int = 10, seed: int = 0
 ) -> Verdict:
     """Judge `function` by `num_samples` texts in each world. The verdict is "refuted" or "undecided", never
-    "exact"; error rates as this module says. `seed` is that of the drafts: the function's own random numbers are
-    its own. ValueError for an unknown kind or a number out of range."""
+    "exact"; error rates as this module says. `seed` is that of the drafts; the function draws from its own
+    generators. ValueError for an unknown kind or a number out of range."""
     require(kind in WORLDS, "kind", kind, f"one of {', '.join(WORLDS)}")
     require(num_worlds >= 1, "worlds", num_worlds, "at least 1")
     require(num_samples >= 1, "sample", num_samples, "at least 1")
     require_seed(seed)
     sampler, dice = UnwatchedSampler(function, kind, exact=False, limits=Limits()), DrawnDice(seed)
-    verdict = Verdict(kind, exact=False, num_samples=num_samples)
+    verdict = Verdict(kind, fractions=False, num_samples=num_samples)
     worlds, furthest = drawn_worlds(WORLDS[kind], num_worlds), 0.0
     enough = math.log(len(worlds) / FALSE_ALARM)
     for world in worlds:

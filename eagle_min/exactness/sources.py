@@ -1,22 +1,44 @@
-"""What stands for the generators of `random` and `numpy.random` while a program is watched.
+"""How the stand-ins for random sources draw: from the dice of whichever run is going on.
 
-Choices ask dice, uniform numbers are `Lazy`. A generator that a program made while it was imported asks
-the dice of whichever run is going on. What would make a draw depend on anything but the dice (seeds,
-saved states) and what has no finite law (normal and exponential numbers) is refused by name.
-Read next: `watch.py`.
+A stand-in has the signature of what it stands for. An argument that it does not know, and an error that
+arises inside it, are no fault of the code under test: nothing is decided then. Only what the real source
+refuses as well (`Impossible`) is raised as the error that it is.
+Read next: `generators.py`.
 """
 
 import contextlib
+import functools
+import inspect
 import math
-from collections.abc import Callable, Iterator, Sequence
+import pickle
+import random
+import re
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType, FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
+import torch
 
-from ..dice import Dice
-from .uniform import Lattice, Lazy, Uniform, undecided
+from ..dice import Dice, check_probability, check_weights
+from .reasons import NoVerdict, Undecided, described, undecided
+from .undrawn import UndrawnArray
+from .uniform import Lattice, Lazy, Uniform
 
 MOST_ANSWERS = 10_000  # of one question
+IGNORED = ("generator", "device", "layout", "requires_grad", "pin_memory")  # nothing of them reaches the law
+# what errors say that are about the arrays and numbers which stand for others
+OURS = re.compile(r"\bLazy|Undrawn|numpy\.object_|dtype\('O'\)|object arrays?\b|for the input types")
+real_state = random.getstate  # of the generator behind the functions of `random`
+
+
+class Impossible(Exception):
+    """What the real source refuses too, by an error of class `kind` (or of the one the source is known for)."""
+
+    def __init__(self, message: str, kind: type[Exception] | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class Current:
@@ -42,11 +64,13 @@ class Current:
         return Lazy(Lattice(self.dice, name, self.corners, self.bits))
 
     def pick(self, weights: Any) -> int:
-        name = self.name()
-        return self.dice.categorical(np.asarray(weights), name)
+        name, weights = self.name(), np.asarray(weights)
+        possible(check_weights, weights)
+        return self.dice.categorical(weights, name)
 
     def accept(self, probability: Any) -> bool:
         name = self.name()
+        possible(check_probability, scalar(probability))
         return self.dice.accept(probability, name)
 
 
@@ -56,27 +80,105 @@ CURRENT = Current()
 @contextlib.contextmanager
 def drawing_from(dice: Dice, corners: list[str], bits: int | None = None) -> Iterator[None]:
     """All draws of a run come from these dice. `corners` gets a line for each comparison that only a number of
-    exactly 0 decides; with `bits` uniform numbers are multiples of 2^-bits."""
+    exactly 0 decides; with `bits` uniform numbers are multiples of 2^-bits. `Undecided` where a generator drew that
+    nobody watches, and for errors that say no more than that a number is not there."""
     CURRENT.dice, CURRENT.num_draws, CURRENT.corners, CURRENT.bits = dice, 0, corners, bits
+    before = states()
     try:
         yield
+    except Exception as error:
+        if OURS.search(described(error)):
+            undecided(described(error), last_frame(error))
+        raise
     finally:
         CURRENT.dice = None
+        if states() != before and not isinstance(sys.exc_info()[1], NoVerdict):
+            raise Undecided("a generator drew that is not watched, such as a function bound before the watch began")
 
 
-def filled(shape: Any, draw: Callable[[], Any]) -> Any:
+def states() -> tuple:
+    """Of the generators that `random`, numpy and torch have of their own."""
+    legacy = pickle.dumps(np.random.mtrand._rand._bit_generator.state)
+    return real_state(), legacy, torch.default_generator.get_state().numpy().tobytes()
+
+
+def last_frame(error: Exception) -> FrameType:
+    """Where the error was raised."""
+    trace = error.__traceback__
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame
+
+
+def possible(check: Callable[[Any], None], value: Any) -> None:
+    """`Impossible` where a check of the dice finds a value out of range."""
+    try:
+        check(value)
+    except ValueError as error:
+        raise Impossible(str(error)) from error
+
+
+def scalar(value: Any) -> Any:
+    """The value; TypeError for arrays, which ask for a draw an element."""
+    if np.ndim(value):
+        raise TypeError("an array, where one number is understood")
+    return value
+
+
+def answered(name: str, answer: Callable, args: tuple, kwargs: dict, kind: type[Exception]) -> Any:
+    """What `answer` returns in the place of the function `name`, whose errors are of class `kind`."""
+    kwargs = {key: v for key, v in kwargs.items() if key not in IGNORED and not (key == "out" and v is None)}
+    try:
+        return answer(*args, **kwargs)
+    except Impossible as error:
+        raise (error.kind or kind)(str(error)) from error
+    except Exception as error:
+        known = inspect.signature(answer).parameters
+        strange = [f"{key}=..." for key in kwargs if key not in known]
+        call = f"{name}({', '.join(strange)})" if strange else f"this use of {name}"
+        undecided(f"{call} is not understood" + ("" if strange else f": {type(error).__name__}: {error}"))
+
+
+def stands_for(real: Any, name: str, kind: type[Exception] = ValueError) -> Callable[[type], type]:
+    """For a class: its public methods answer as `answered` says, and what only `real` has is undecided."""
+
+    def wrapped(method: FunctionType) -> Callable:
+        @functools.wraps(method)
+        def asked(*args: Any, **kwargs: Any) -> Any:
+            return answered(f"{name}.{method.__name__}", method, args, kwargs, kind)
+
+        return asked
+
+    def missing(self: Any, attribute: str) -> NoReturn:
+        if attribute.startswith("__") or not hasattr(real, attribute):
+            raise AttributeError(f"{name} has no attribute {attribute!r}")  # as the real one says
+        undecided(f"{name}.{attribute} cannot be enumerated")
+
+    def decorate(source: type) -> type:
+        for key, method in list(vars(source).items()):
+            if isinstance(method, FunctionType) and not key.startswith("_"):
+                setattr(source, key, wrapped(method))
+        source.__getattr__ = missing
+        return source
+
+    return decorate
+
+
+def filled(shape: Any, draw: Callable[[], Any] = CURRENT.uniform, dtype: Any = object) -> Any:
     """One draw, or an array of them. `shape` as numpy takes it: None, a number, a tuple."""
     if shape is None:
         return draw()
     shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    array = np.empty(math.prod(shape), dtype=object)
+    array = np.empty(math.prod(shape), dtype=dtype)
     array[:] = [draw() for _ in range(math.prod(shape))]
-    return array.reshape(shape)
+    return array.reshape(shape).view(UndrawnArray if dtype is object else np.ndarray)
 
 
-def several(weights: np.ndarray, count: int, replace: bool) -> list[int]:
+def several(weights: Any, count: int, replace: bool) -> list[int]:
     """`count` indices with these weights; without replacement each one drawn loses its weight."""
     weights, found = np.array(weights), []
+    if count < 0:
+        raise Impossible(f"{count} are drawn")
     for _ in range(count):
         found.append(CURRENT.pick(weights))
         if not replace:
@@ -93,91 +195,20 @@ def refuse(what: str) -> Callable[..., NoReturn]:
     return refused
 
 
+def refuse_in_run(what: str, real: Callable) -> Callable:
+    """`real`, but refused in a run; what it gives while a program is imported is a constant like others."""
+
+    @functools.wraps(real)
+    def asked(*args: Any, **kwargs: Any) -> Any:
+        return real(*args, **kwargs) if CURRENT.dice is None else undecided(f"{what} cannot be enumerated")
+
+    return asked
+
+
 def even(count: int) -> np.ndarray:
     """Equal weights, exact."""
     if count > MOST_ANSWERS:
         undecided(f"a choice among {count} is drawn, the most is {MOST_ANSWERS}")
-    return np.array([1] * count, dtype=object)
-
-
-class NumpySource:
-    """What stands for `numpy.random.Generator`, `RandomState` and the functions of `numpy.random`."""
-
-    def __init__(self, *_: Any, **__: Any) -> None: ...
-
-    def random(self, size: Any = None, *_: Any, **__: Any) -> Any:
-        return filled(size, CURRENT.uniform)
-
-    random_sample = sample = ranf = random
-
-    def rand(self, *shape: int) -> Any:
-        return filled(shape or None, CURRENT.uniform)
-
-    def uniform(self, low: float = 0.0, high: float = 1.0, size: Any = None) -> Any:
-        return filled(size, lambda: CURRENT.uniform() * (high - low) + low)
-
-    def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None, **_: Any) -> Any:
-        values = np.arange(a) if isinstance(a, int | np.integer) else np.asarray(a)
-        weights = even(len(values)) if p is None else np.asarray(p)
-        if size is None:
-            return values[CURRENT.pick(weights)]
-        shape = (size,) if isinstance(size, int | np.integer) else tuple(size)
-        return values[np.array(several(weights, math.prod(shape), replace), dtype=int)].reshape(shape)
-
-    def multinomial(self, n: int, pvals: Any, size: Any = None) -> Any:
-        draw = lambda: np.bincount(several(pvals, n, replace=True), minlength=len(pvals))  # noqa: E731
-        return draw() if size is None else np.stack([draw() for _ in range(size)])
-
-    def integers(self, low: int, high: int | None = None, size: Any = None, **_: Any) -> Any:
-        low, high = (0, low) if high is None else (low, high)
-        return filled(size, lambda: low + CURRENT.pick(even(high - low)))
-
-    randint = integers
-
-    def binomial(self, n: int, p: float, size: Any = None) -> Any:
-        return filled(size, lambda: sum(CURRENT.accept(p) for _ in range(n)))
-
-    def permutation(self, x: Any) -> np.ndarray:
-        values = np.arange(x) if isinstance(x, int | np.integer) else np.asarray(x)
-        return values[several(even(len(values)), len(values), replace=False)]
-
-    exponential = standard_exponential = gumbel = refuse("a race of exponential or Gumbel numbers")
-    normal = standard_normal = randn = refuse("a normal number")
-    seed = get_state = set_state = refuse("a seed or a saved state of the generator")
-
-
-class PythonSource:
-    """What stands for `random.Random` and the functions of `random`."""
-
-    def __init__(self, *_: Any) -> None: ...
-
-    def random(self) -> Lazy:
-        return CURRENT.uniform()
-
-    def uniform(self, a: float, b: float) -> Any:
-        return CURRENT.uniform() * (b - a) + a
-
-    def choices(self, population: Sequence, weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> list:
-        if cum_weights is not None:
-            weights = np.diff(np.asarray(cum_weights), prepend=0)
-        weights = even(len(population)) if weights is None else np.asarray(weights)
-        return [population[i] for i in several(weights, k, replace=True)]
-
-    def choice(self, population: Sequence) -> Any:
-        return population[CURRENT.pick(even(len(population)))]
-
-    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
-        return self.choice(range(start) if stop is None else range(start, stop, step))
-
-    def randint(self, a: int, b: int) -> int:
-        return self.choice(range(a, b + 1))
-
-    def sample(self, population: Sequence, k: int) -> list:
-        return [population[i] for i in several(even(len(population)), k, replace=False)]
-
-    def shuffle(self, x: list) -> None:
-        x[:] = self.sample(x, len(x))
-
-    expovariate = refuse("a race of exponential numbers")
-    gauss = normalvariate = refuse("a normal number")
-    seed = getstate = setstate = refuse("a seed or a saved state of the generator")
+    if count < 1:
+        raise Impossible("a choice among none is drawn")
+    return np.array([1] * int(count), dtype=object)

@@ -4,44 +4,24 @@ A program that draws u and asks `u < p` does not need u: it needs an answer, Tru
 probability p. So u is kept as the interval it is known to lie in, and a comparison cuts that
 interval in two and asks dice which part it is. What monotone functions a program applies to u
 before it compares (`u * q < p`, `1 - u`, `log(u)`) is undone on the other side of the comparison.
+Of a function that is not monotone (`abs(u - 1/2)`, `1 / (u - 1/2)`) the dice are first asked for the sign.
 
-Two things cannot be answered so, and raise `Undecided`: looking at the number itself, and comparing
+Two things cannot be answered so, and are `Undecided`: looking at the number itself, and comparing
 two such numbers with each other (an exponential or Gumbel race), whose law is no finite sum.
-Read next: `arrays.py`.
+Read next: `elements.py`.
 """
 
+import functools
 import math
-import sys
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, NoReturn
 
 from ..dice import Dice, Name
+from .reasons import Undecided, undecided, where
+from .undrawn import Number, Undrawn, plain
 
-Number = Fraction | float
-PACKAGE = str(Path(__file__).parent)
-
-
-class Undecided(RuntimeError):
-    """The law of the program cannot be found by enumeration; the message says why."""
-
-
-def where() -> str:
-    """`file:line` of the caller outside this package and outside numpy and torch."""
-    frame = sys._getframe(1)
-    foreign = ("numpy", "torch")
-    while frame.f_back is not None:
-        module = frame.f_globals.get("__name__", "").partition(".")[0]
-        if not frame.f_code.co_filename.startswith(PACKAGE) and module not in foreign:
-            break
-        frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-
-
-def undecided(reason: str) -> NoReturn:
-    """Raise `Undecided` with the line of the program that is to blame."""
-    raise Undecided(f"{reason} ({where()})")
+__all__ = ["Lattice", "Lazy", "Undecided", "Uniform"]
 
 
 class Uniform:
@@ -58,8 +38,6 @@ class Uniform:
 
         A single point has no probability; but generators do return 0 itself, so `u <= 0` is noted.
         """
-        if x != x:
-            return False  # as any number compared with NaN
         if closed and x == 0 == self.low:
             self.corners.append(f"u <= 0 holds for u = 0 ({where()})")
         if x <= self.low:
@@ -72,6 +50,10 @@ class Uniform:
             self.high = x
             return True
         self.low = x
+        return False
+
+    def equals(self, x: Number) -> bool:
+        """Never: a single point has no probability."""
         return False
 
 
@@ -88,8 +70,6 @@ class Lattice(Uniform):
 
     def below(self, x: Number, closed: bool) -> bool:
         """As `Uniform.below`, decided by the points on each side of `x`."""
-        if x != x:
-            return False
         low, high = int(self.low * self.size), int(self.high * self.size)
         if math.isinf(x):
             return x > 0
@@ -103,17 +83,28 @@ class Lattice(Uniform):
             return False
         return cut == high
 
-
-def plain(value: Any) -> Number:
-    """A Python number from whatever holds one number; Fractions and integers stay exact."""
-    if isinstance(value, Fraction | float):
-        return value
-    if isinstance(value, int) or type(value).__name__.startswith(("int", "uint", "bool")):
-        return Fraction(int(value))
-    return float(value)
+    def equals(self, x: Number) -> bool:
+        """A single point of the lattice has a probability."""
+        return self.below(x, closed=True) and not self.below(x, closed=False)
 
 
-class Lazy:
+def with_number(what: str) -> Callable[[Callable], Callable]:
+    """For an operator of `Lazy`: its right side is one plain number."""
+
+    def decorate(operate: Callable) -> Callable:
+        @functools.wraps(operate)
+        def operator(self: "Lazy", other: Any) -> Any:
+            if isinstance(other, Lazy):
+                undecided(f"two random numbers are {what}")
+            c = plain(other)
+            return NotImplemented if c is NotImplemented else operate(self, c)
+
+        return operator
+
+    return decorate
+
+
+class Lazy(Undrawn):
     """A strictly monotone function of a `Uniform`, known by its inverse. Numpy arrays of dtype object
     hold it; comparisons give bool, arithmetic with numbers gives another `Lazy`."""
 
@@ -133,64 +124,96 @@ class Lazy:
         first, back = self.forward, self.inverse
         return Lazy(self.source, lambda u: forward(first(u)), lambda x: back(inverse(x)), self.rising == rising)
 
-    def _below(self, other: Any, closed: bool) -> bool:
-        """self < other, or self <= other."""
+    def _asked(self, other: Any, closed: bool, wanted: bool) -> bool:
+        """Is it `wanted` that self < other, or with `closed` self <= other?"""
         if other is self:  # numpy's searches ask this
-            return closed
+            return closed == wanted
         if isinstance(other, Lazy):
             undecided("two random numbers are compared: an exponential or Gumbel race has no finite law")
-        x = self.inverse(plain(other))
-        return self.source.below(x, closed) if self.rising else not self.source.below(x, not closed)
+        x = plain(other)
+        if x is NotImplemented:
+            return x
+        if x != x:
+            return False  # as any comparison with NaN
+        x = self.inverse(x)
+        below = self.source.below(x, closed) if self.rising else not self.source.below(x, not closed)
+        return below == wanted
 
     def __lt__(self, other: Any) -> bool:
-        return self._below(other, closed=False)
+        return self._asked(other, closed=False, wanted=True)
 
     def __le__(self, other: Any) -> bool:
-        return self._below(other, closed=True)
+        return self._asked(other, closed=True, wanted=True)
 
     def __gt__(self, other: Any) -> bool:
-        return not self._below(other, closed=True)
+        return self._asked(other, closed=True, wanted=False)
 
     def __ge__(self, other: Any) -> bool:
-        return not self._below(other, closed=False)
+        return self._asked(other, closed=False, wanted=False)
 
-    def __add__(self, c: Any) -> "Lazy":
-        if isinstance(c, Lazy):
-            undecided("two random numbers are added")
-        c = plain(c)
-        return self.then(lambda u: u + c, lambda x: x - c)
+    def __eq__(self, other: object) -> bool:
+        if other is self:
+            return True
+        if isinstance(other, Lazy):
+            undecided("two random numbers are compared for equality")
+        x = plain(other)
+        return x if x is NotImplemented else x == x and self.source.equals(self.inverse(x))
 
-    def __mul__(self, c: Any) -> "Lazy | Number":
-        if isinstance(c, Lazy):
-            undecided("two random numbers are multiplied")
-        c = plain(c)
-        return self.then(lambda u: u * c, lambda x: x / c, c > 0) if c else c
+    @with_number("added")
+    def __add__(self, c: Number) -> "Lazy | Number":
+        return self.then(lambda u: u + c, lambda x: x - c) if math.isfinite(c) else c
 
-    def __rtruediv__(self, c: Any) -> "Lazy | Number":
-        return self.then(reciprocal, reciprocal, rising=False) * c  # of a number at least 0
+    @with_number("multiplied")
+    def __mul__(self, c: Number) -> "Lazy | Number":
+        if c == 0 or c != c:
+            return c
+        return self._times_infinity(c) if math.isinf(c) else self.then(lambda u: u * c, lambda x: x / c, c > 0)
+
+    @with_number("divided")
+    def __truediv__(self, c: Number) -> "Lazy | Number":
+        if c == 0:
+            return self._times_infinity(math.copysign(math.inf, c))  # as numpy and torch have it
+        return self * 0 if math.isinf(c) else c if c != c else self.then(lambda u: u / c, lambda x: x * c, c > 0)
+
+    @with_number("divided")
+    def __rtruediv__(self, c: Number) -> "Lazy | Number":
+        if self < 0:
+            return (-self).then(reciprocal, reciprocal, rising=False) * -c
+        return self.then(reciprocal, reciprocal, rising=False) * c
+
+    def _times_infinity(self, infinity: float) -> float:
+        """0 times infinity is NaN."""
+        return math.nan if self == 0 else -infinity if self < 0 else infinity
 
     def __neg__(self) -> "Lazy":
         return self * -1
 
-    def __sub__(self, c: Any) -> "Lazy":
-        return self + -c
+    def __pos__(self) -> "Lazy":
+        return self
 
-    def __rsub__(self, c: Any) -> "Lazy":
-        return -self + c
+    def __abs__(self) -> "Lazy":
+        return -self if self < 0 else self
 
-    def __truediv__(self, c: Any) -> "Lazy | Number":
-        if isinstance(c, Lazy):
-            undecided("a random number is divided by another")
-        c = plain(c)
-        return self * (1 / c) if c else self.then(lambda u: math.inf, lambda x: -math.inf if x < math.inf else 2)
+    def __sub__(self, c: Any) -> "Lazy | Number":
+        return self.__add__(c if plain(c) is NotImplemented else -plain(c))
+
+    def __rsub__(self, c: Any) -> "Lazy | Number":
+        return (-self).__add__(c)
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def log(self) -> "Lazy":
+    def log(self) -> "Lazy | Number":
+        """Natural logarithm; NaN below 0, as numpy and torch have it."""
+        if self < 0:
+            return math.nan
         return self.then(lambda u: math.log(u) if u > 0 else -math.inf, lambda x: math.exp(x) if x < 700 else math.inf)
 
     def exp(self) -> "Lazy":
-        return self.then(math.exp, lambda x: math.log(x) if x > 0 else -math.inf)
+        return self.then(lambda u: math.exp(min(u, 709)), lambda x: math.log(x) if x > 0 else -math.inf)
+
+    def item(self) -> "Lazy":
+        """The same number, of Python."""
+        return self
 
     def __floor__(self) -> int:
         """The integer part: `int(u * n)` picks one of n."""
@@ -198,23 +221,25 @@ class Lazy:
         if not all(map(math.isfinite, ends)):
             undecided("a random number without bounds is rounded")
         value = math.floor(ends[0])
-        while value + 1 < ends[1] and not self < value + 1:
+        while (value + 1 < ends[1] or (value + 1 == ends[1] and not self.rising)) and not self < value + 1:
             value += 1
         return value
 
+    def __ceil__(self) -> int:
+        return -math.floor(-self)
+
     def __int__(self) -> int:
-        return math.floor(self) if self.forward(self.source.low) >= 0 else undecided("a negative number is cut")
+        """Cut towards 0."""
+        return math.ceil(self) if self < 0 else math.floor(self)
 
-    def __eq__(self, other: object) -> bool:
-        return self is other  # no number is hit exactly
+    __trunc__ = __int__
 
-    def __ne__(self, other: object) -> bool:
-        return self is not other
+    __hash__ = Undrawn._looked_at  # Python drops it where there is an __eq__
 
-    def _looked_at(self, *_: Any) -> NoReturn:
-        undecided("the code looks at the random number itself")
-
-    __float__ = __bool__ = __index__ = __str__ = __format__ = __hash__ = __round__ = __abs__ = __pow__ = _looked_at
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)  # protocols that numpy and others look for
+        undecided(f"{name} of a random number is not understood")
 
     def __repr__(self) -> str:
         return f"<a number that depends on draw {self.source.name}>"

@@ -1,97 +1,82 @@
 """Every door through which a Python program gets its random numbers, and dice behind each.
 
-Inside `watched()` the functions of `random`, `numpy.random` and torch that draw are others. Outside, all
-is as before, whatever happened in between. Read next: `worlds.py`.
+Inside `watched()` whatever draws in `random`, `numpy.random`, `secrets`, `os`, `uuid` and torch is another: a
+stand-in that asks dice, or one that refuses by name. Outside, all is as before, whatever happened in between.
+Read next: `worlds.py`.
 """
 
 import contextlib
+import os
 import random
-from collections.abc import Callable, Iterator
+import secrets
+import uuid
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
-from .arrays import LazyTensor
-from .sources import CURRENT, NumpySource, PythonSource, even, filled, refuse, several
+from .generators import BitSource, GeneratorSource, LegacySource, PythonSource
+from .reasons import none_lost, undecided
+from .sources import CURRENT, refuse, refuse_in_run
+from .tensors import TorchSource, from_array
+from .undrawn import UndrawnArray
 
-
-class TorchSource(TorchFunctionMode):
-    """Torch asks this mode about each of its functions; those that draw are answered here."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.drawn_into: dict[int, tuple[Tensor, LazyTensor]] = {}  # a tensor filled in place, by its id
-
-    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        kwargs = kwargs or {}
-        answer = getattr(self, f"_{getattr(func, '__name__', '')}", None)
-        if answer is not None:
-            return answer(*args, **kwargs)
-        if self.drawn_into:
-            args = tuple(self.drawn_into[id(a)][1] if id(a) in self.drawn_into else a for a in args)
-        if any(isinstance(a, LazyTensor) for a in args):
-            return LazyTensor.__torch_function__(func, types, args, kwargs)
-        return func(*args, **kwargs)
-
-    def _rand(self, *size: Any, **_: Any) -> LazyTensor:
-        shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
-        return LazyTensor(np.asarray(filled(shape, CURRENT.uniform), dtype=object))
-
-    def _rand_like(self, tensor: Tensor, **_: Any) -> LazyTensor:
-        return self._rand(*tensor.shape)
-
-    def _uniform_(self, tensor: Tensor, low: float = 0.0, high: float = 1.0, **_: Any) -> LazyTensor:
-        lazy = self._rand(*tensor.shape)
-        lazy = lazy if (low, high) == (0, 1) else lazy * (high - low) + low
-        self.drawn_into[id(tensor)] = tensor, lazy
-        return lazy
-
-    def _bernoulli(self, p: Tensor, **_: Any) -> Tensor:
-        drawn = [float(CURRENT.accept(x)) for x in p.flatten().tolist()]
-        return torch.tensor(drawn, dtype=p.dtype).reshape(p.shape)
-
-    def _multinomial(self, weights: Tensor, num_samples: int, replacement: bool = False, **_: Any) -> Tensor:
-        rows = weights.reshape(-1, weights.shape[-1]).double().numpy()
-        drawn = torch.tensor([several(row, num_samples, replacement) for row in rows])
-        return drawn.reshape(*weights.shape[:-1], num_samples)
-
-    def _randint(self, low: int, *rest: Any, **_: Any) -> Tensor:
-        high, size = (low, rest[0]) if len(rest) == 1 else rest
-        low = 0 if len(rest) == 1 else low
-        return torch.tensor(filled(size, lambda: low + CURRENT.pick(even(high - low))).tolist())
-
-    def _randperm(self, n: int, **_: Any) -> Tensor:
-        return torch.tensor(several(even(n), n, replace=False))
-
-    _exponential_ = staticmethod(refuse("a race of exponential numbers"))
-    _randn = _randn_like = _normal_ = _normal = staticmethod(refuse("a normal number"))
+# of the modules whose every function counts as one that draws
+DRAW_NOTHING = {"numpy.random": {"test"}, "random": set(), "secrets": {"compare_digest"}}
+CLASSES = {
+    "random": dict.fromkeys(("Random", "SystemRandom"), PythonSource),
+    "secrets": {"SystemRandom": PythonSource},
+    "numpy.random": {
+        "RandomState": LegacySource,
+        **dict.fromkeys(("Generator", "default_rng"), GeneratorSource),
+        **dict.fromkeys("BitGenerator MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence".split(), BitSource),
+    },
+}
+STATES = "manual_seed manual_seed_all seed seed_all get_rng_state set_rng_state initial_seed fork_rng".split()
+ENTROPY = ((os, "urandom"), (os, "getrandom"), (uuid, "uuid1"), (uuid, "uuid4"))
 
 
-STATES = ("manual_seed", "seed", "get_rng_state", "set_rng_state", "initial_seed")
+class TorchGenerator(torch.Generator):
+    """Stands for the class; refused where it is made in a run."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> torch.Generator:
+        if CURRENT.dice is not None:
+            undecided("a torch.Generator is made in the call, so it draws the same numbers each time")
+        return super().__new__(cls, *args, **kwargs)
+
+
+def _from_numpy(real: Any, array: Any) -> Any:
+    return from_array(array) if isinstance(array, UndrawnArray) else real(array)
 
 
 def replacements() -> Iterator[tuple[Any, str, Any]]:
     """(module, name, what stands there inside `watched`)."""
-    for module, source, classes in (
-        (random, PythonSource(), ("Random", "SystemRandom")),
-        (np.random, NumpySource(), ("Generator", "RandomState", "default_rng")),
-    ):
-        for name in dir(type(source)):
-            if not name.startswith("_") and hasattr(module, name):
-                yield module, name, getattr(source, name)
-        yield from ((module, name, type(source)) for name in classes)
-    for name in STATES:
-        yield torch, name, refuse("a seed or a saved state of the generator")
+    for module, source in ((random, PythonSource()), (np.random, LegacySource()), (secrets, None)):
+        classes, passed = CLASSES[module.__name__], DRAW_NOTHING[module.__name__]
+        for name in dir(module):
+            if name.startswith("_") or name in passed or not callable(getattr(module, name)):
+                continue
+            known = source is not None and hasattr(type(source), name)
+            other = getattr(source, name) if known else refuse(f"{module.__name__}.{name}")
+            yield module, name, classes.get(name, other)
+    for module in (torch, torch.random, torch.cuda):
+        for name in filter(partial(hasattr, module), STATES):
+            yield module, name, refuse("a seed or a saved state of the generator")
+    for module, name in ENTROPY:
+        if hasattr(module, name):
+            yield module, name, refuse_in_run(f"{module.__name__}.{name}", getattr(module, name))
+    yield torch, "Generator", TorchGenerator
+    yield torch, "from_numpy", partial(_from_numpy, torch.from_numpy)
 
 
 @contextlib.contextmanager
 def watched() -> Iterator[None]:
-    """Random sources ask dice inside; everything is put back at the end, whatever happens."""
-    with contextlib.ExitStack() as stack:
+    """Random sources ask dice inside; everything is put back at the end, whatever happens. A `NoVerdict` that was
+    caught inside, as by a program while it was imported, is raised at the end."""
+    with none_lost(), contextlib.ExitStack() as stack:
         for module, name, stand_in in replacements():
             stack.enter_context(mock.patch.object(module, name, stand_in))
         stack.enter_context(TorchSource())

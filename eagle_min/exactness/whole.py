@@ -5,7 +5,8 @@
 `model(ids)` gives (len(ids), V): row i is what follows ids[: i + 1], as logits, or with `exact` as Fraction
 weights. `drafter(ids)` gives (tokens, parents, probs): a tree whose root is ids[-1]; probs is None when the
 tree is a function of ids, else (N, V) and its children were drawn without replacement. `stop` is a set
-of token ids, and a stop token is the last one returned; `sampling` has temperature, top_k and top_p.
+of token ids, and a stop token is the last one returned; `sampling` has temperature, top_k and top_p, and
+is one of SAMPLINGS: temperature 1, alone or with a top_k or a top_p, temperature 1/2, and temperature 0.
 
 A decoder that keeps a state between cycles, counts positions wrongly, or treats a stop token or the
 limit in another way than plain decoding, shows here and in no single cycle. Read next: `bounds.py`.
@@ -22,12 +23,20 @@ from hypothesis import strategies as st
 
 from ..config import SamplingConfig
 from ..dice import Dice
-from .contracts import Law, Sampler
-from .guarded import BrokenContract
+from .contracts import Law, Sampler, token_ids
 from .law import Number
-from .worlds import Row, Text, World, likely, paths, siblings, trees
+from .worlds import Row, Text, World, drawn_tree, likeliest_tree, likely, paths, siblings, trees
 
-SAMPLINGS = (SamplingConfig(1.0), SamplingConfig(1.0, top_k=2), SamplingConfig(0.0))
+# No share of small weights is exactly TOP_P, so roundings of a decoder decide nothing; at temperature 1/2 weights are
+# squared, so Fractions stay Fractions.
+TOP_P = 0.65
+SAMPLINGS = (
+    SamplingConfig(1.0),
+    SamplingConfig(1.0, top_k=2),
+    SamplingConfig(1.0, top_p=TOP_P),
+    SamplingConfig(0.5),
+    SamplingConfig(0.0),
+)
 
 
 @dataclass(frozen=True)
@@ -43,10 +52,27 @@ class Decoding:
 
 
 def filtered(row: Row, sampling: SamplingConfig) -> Row:
-    """The law of the next token under temperature 0 or 1 and top_k, from the definitions."""
-    keep = likely(row)[: 1 if sampling.temperature == 0 else sampling.top_k]
-    kept = [chance if token in keep else Fraction(0) for token, chance in enumerate(row)]
-    return tuple(chance / sum(kept) for chance in kept)
+    """The law of the next token from the definitions: weights to the power of 1 / temperature, which must be an
+    integer; of them the top_k, and of these the fewest whose share is at least top_p. Temperature 0: the likeliest."""
+    if sampling.temperature == 0:
+        return tuple(Fraction(token == likely(row)[0]) for token in range(len(row)))
+    weights = [chance ** round(1 / sampling.temperature) for chance in row]
+    keep = likely(row)[: sampling.top_k]
+    total, enough, kept = sum(weights[token] for token in keep), Fraction(sampling.top_p), Fraction(0)
+    law = [Fraction(0)] * len(row)
+    for token in keep:
+        if kept < enough * total:
+            law[token] = weights[token]
+            kept += weights[token]
+    return tuple(weight / kept for weight in law)
+
+
+def named(sampling: SamplingConfig) -> str:
+    """A sampling in words; only what is not left open."""
+    words = [f"temperature {sampling.temperature:g}"]
+    words += [f"top_k {sampling.top_k}"] if sampling.top_k is not None else []
+    words += [f"top_p {sampling.top_p:g}"] if sampling.top_p < 1 else []
+    return " ".join(words)
 
 
 def wanted_texts(decoding: Decoding, text: Text = ()) -> Iterator[tuple[Text, Number]]:
@@ -69,11 +95,7 @@ def play(sampler: Sampler, decoding: Decoding, dice: Dice) -> Text:
     """One run of the decoder."""
     model, drafter = model_of(sampler, decoding), drafter_of(sampler, decoding, dice)
     arguments = (list(decoding.prompt), decoding.max_new_tokens, set(decoding.stop), decoding.sampling)
-    returned = sampler.call(dice, model, drafter, *arguments)
-    try:
-        return tuple(int(token) for token in returned)
-    except (TypeError, ValueError) as error:
-        raise BrokenContract(f"returned {returned!r}: no list of token ids") from error
+    return token_ids(sampler.call(dice, model, drafter, *arguments))
 
 
 def model_of(sampler: Sampler, decoding: Decoding) -> Callable[[Any], np.ndarray]:
@@ -97,42 +119,30 @@ def drafter_of(sampler: Sampler, decoding: Decoding, dice: Dice) -> Callable[[An
     def drafter(ids: Any) -> tuple:
         text = tuple(int(token) for token in ids)
         calls[0] += 1
-        tokens = [text[-1]]
-        left: dict[int, list[Number]] = {}
-        for node in range(1, len(world.parents)):
-            parent = world.parents[node]
-            above = paths(tokens, world.parents[:node])[parent]
-            law = world.draft((*text, *above))
-            if not decoding.sampled:
-                tokens.append(likely(law)[world.ranks[node]])
-                continue
-            weights = left.setdefault(parent, list(law))
-            tokens.append(dice.categorical(np.array(weights, dtype=object), ("drafted", calls[0], node)))
-            weights[tokens[-1]] = Fraction(0)
-        probs = None
-        if decoding.sampled:
-            laws = [world.draft((*text, *path)) for path in paths(tokens, world.parents)]
-            probs = sampler.array(laws, world.target.vocab_size)
-        return np.array(tokens), np.array(world.parents), probs
+        if not decoding.sampled:
+            return np.array(likeliest_tree(world, text)), np.array(world.parents), None
+        tokens, parents = drawn_tree(world, text, dice, ("drafted", calls[0]), replace=False)
+        laws = [world.draft((*text, *path)) for path in paths(tokens, tuple(parents))]
+        return np.array(tokens), np.array(parents), sampler.array(laws, world.target.vocab_size)
 
     return drafter
 
 
 @st.composite
 def decodings(draw: st.DrawFn) -> Decoding:
-    """Small worlds with a prompt, a limit, perhaps a stop token and a filter.
+    """Small worlds with a prompt, a limit, one of SAMPLINGS, perhaps a stop token.
 
-    Half of them are hard: at temperature 1 either of two children may be taken, and the text goes on behind the
+    Half of them are forks: above temperature 0 either of two children may be taken, and the text goes on behind the
     first cycle, for only there shows which rows a decoder has kept of it. Drawn children multiply the branches
     of a cycle, so texts are shorter there.
     """
-    hard = draw(st.booleans())
-    world = draw(siblings() if hard else trees(max_drafted=2))
+    fork = draw(st.booleans())
+    world = draw(siblings() if fork else trees(max_drafted=2))
     vocab_size = world.target.vocab_size
     # a law without zeros: any number of children can be drawn from it
     sampled = draw(st.booleans()) and all(0 not in row for row in world.draft.rows)
-    sampling = draw(st.sampled_from(SAMPLINGS[:2] if hard else SAMPLINGS))
+    sampling = draw(st.sampled_from([each for each in SAMPLINGS if each.temperature > 0] if fork else SAMPLINGS))
     prompt = tuple(draw(st.lists(st.integers(0, vocab_size - 1), min_size=1, max_size=2)))
     stop = frozenset(draw(st.lists(st.integers(0, vocab_size - 1), max_size=1)))
-    limit = draw(st.integers(3 if hard else 1, 3 if sampled else 4))
+    limit = draw(st.integers(3 if fork else 1, 3 if sampled else 4))
     return Decoding(world, prompt, limit, stop, sampling, sampled)

@@ -4,7 +4,7 @@
     python tests/controls.py   right samplers, none of which may be refuted
     python tests/score.py      the mutation score of the core
 
-Each script explains its columns. Read next: `readme.py`.
+Each script explains its columns. Read next: `svg.py`.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ NOTICED: list[Column] = [
     *NAMED,
     ("kind", lambda row: row["kind"]),
     *((name, yes(name)) for name in PROPERTIES),
-    ("seen", lambda row: row["origin"]),
+    ("origin", lambda row: row["origin"]),
 ]
 POWER: list[Column] = [
     *NAMED,

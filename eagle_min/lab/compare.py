@@ -10,9 +10,10 @@ that little is lost when a long run is stopped. Read next: `calibration.py`.
 import argparse
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..checkpoint import read_card
 from ..config import SamplingConfig, require, require_seed
 from ..decode import Drafter, tau
 from ..drafters.registry import DRAFTERS, KINDS
@@ -23,6 +24,7 @@ from . import measures
 from .prefixes import DOMAINS, LONGEST, Prefix, held_out_prefixes, prompt_ids
 from .record import Column, Row, check_writable, interval, number, provenance, text_table, write_rows
 from .timing import Timed, in_turn, quartiles, seconds_per_token
+from .watched import Watched
 
 PLAIN = "plain"  # not the name of a drafter
 SIZES = {  # option -> what it counts, its default, its default in a trial run
@@ -48,12 +50,24 @@ COLUMNS: list[Column] = [
     ("same text", lambda row: f"{row['num_identical']}/{row['num_prompts']}"),
     ("bits/byte", number("bits_per_byte", 3)),
 ]
+COSTS: list[Column] = [  # a second table of the same rows
+    *COLUMNS[:3],
+    ("accepted a cycle", lambda row: f"{row['tau'] - 1:.2f}"),
+    ("draft passes", number("draft_passes", 1)),
+    ("ms a cycle", number("seconds_per_cycle", 1, 1e3)),
+    ("of them drafting", number("seconds_drafting", 1, 1e3)),
+    ("faster", number("ratio")),
+    ("million parameters", number("parameters", 2, 1e-6)),
+    ("million training tokens", number("training_tokens", 1, 1e-6)),
+]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command; every list is written with commas."""
     parser.add_argument("--model", default="tiny", help="shipped set of models, or a folder")
-    parser.add_argument("--drafters", default="all", help="names, or NAME@WEIGHTS for others of the set, or all")
+    parser.add_argument(
+        "--drafters", default="all", help="names, or NAME@WEIGHTS for others of the set, or all that the set has"
+    )
     parser.add_argument("--domains", default="all", help="of code, prose, sums")
     parser.add_argument("--temperatures", default="0,1")
     for name, (what, full, quick) in SIZES.items():
@@ -119,6 +133,10 @@ def run(args: argparse.Namespace) -> int:
     plan = Plan.of(args)
     check_writable(args.json)
     models = load(args.model)
+    if args.drafters == "all":
+        plan = replace(plan, drafters=models.drafters())
+        missing = [name for name in KINDS if name not in plan.drafters]
+        print(f"left out, for want of weights: {', '.join(missing) or 'none'}", file=sys.stderr)
     drafters = {label: find_drafter(models, label) for label in plan.drafters}
     rows: list[Row] = []
     weights = {weights_of(label) for label in plan.drafters} - {None}
@@ -126,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
         rows.append(row)
         write_rows(args.json, rows)
         print(f"{row['domain']} T={row['temperature']:g} {row['drafter']}: tau {row['tau']:.2f}", file=sys.stderr)
-    print(text_table(COLUMNS, rows))
+    print(text_table(COLUMNS, rows), text_table(COSTS, rows), sep="\n\n")
     return 0
 
 
@@ -156,13 +174,34 @@ def measure(
         bits = bits_per_byte(models.target, documents, models.tokenizer, limit)
         prompts = prompt_ids(domain, models.tokenizer, plan.prompts)
         for temperature in plan.temperatures:
-            everyone = {PLAIN: None, **drafters}
+            watched = {label: Watched(drafter) if drafter is not None else None for label, drafter in drafters.items()}
+            everyone = {PLAIN: None, **watched}
             stop = {models.tokenizer.end_id}
             timed = in_turn(models.target, everyone, prompts, plan.max_new_tokens, temperature, plan.seed, stop)
             for label, drafter in drafters.items():
                 place = {"drafter": label, "domain": domain, "temperature": temperature}
                 taus = prefix_figures(models, drafter, prefixes, temperature, plan.seed)
-                yield {**place, **taus, **text_figures(timed[PLAIN], timed[label]), "bits_per_byte": bits, **origin}
+                texts = text_figures(timed[PLAIN], timed[label]) | drafting_figures(watched[label])
+                sizes = weights_figures(models, label)
+                yield {**place, **taus, **texts, **sizes, "bits_per_byte": bits, **origin}
+
+
+def drafting_figures(watched: Watched | None) -> Row:
+    """What drafting took in a cycle, as it was timed with the texts."""
+    seconds, passes = watched.per_cycle if watched is not None else (0.0, 0.0)
+    return {"seconds_drafting": seconds, "draft_passes": passes}
+
+
+def weights_figures(models: ModelSet, label: str) -> Row:
+    """Size of the network that a drafter uses, and the tokens it was trained on with all it started from."""
+    name, weights = label.partition("@")[0], weights_of(label)
+    if weights is None:
+        return {"parameters": 0, "training_tokens": 0}
+    network, card = KINDS[name].load(models.folder, weights), read_card(models.folder, weights)
+    seen = [card.get("tokens_seen", 0)]
+    while card := card.get("started_from"):
+        seen.append(card.get("tokens_seen", 0))
+    return {"parameters": sum(p.numel() for p in network.parameters()), "training_tokens": sum(seen)}
 
 
 def prefix_figures(

@@ -5,7 +5,7 @@
               the head's input then holds n features of its own (EAGLE-1 2401.15077, section 4)
     distinct  different tokens over all tokens of a text; low where a text loops
 
-Read next: `timing.py`.
+Read next: `watched.py`.
 """
 
 from collections import defaultdict

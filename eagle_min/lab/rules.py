@@ -3,7 +3,8 @@
 On two pairs of laws that are written down here, in fractions, and on the trained models: behind
 held-out prefixes of code p is the target's law and q the head's, both at one temperature, and behind
 each token of the vocabulary the pair of the next place is read too, so that chains of two drafts need
-no sampling either. Nothing is drawn at random: all figures are sums. Read next: `precision.py`.
+no sampling either. The prefixes are drawn by `--seed`; behind each of them all figures are sums, no
+token is drawn. Read next: `typical.py`.
 """
 
 import argparse
@@ -43,13 +44,13 @@ Rule = Callable[[Laws], object]
 RULES: dict[tuple[str, str], Rule] = {
     ("one", "accept with p/q"): lambda x: accepted.one_draft(x.p, x.q),
     ("two likeliest", "match walk (EAGLE-2), the bound too"): lambda x: accepted.two_likeliest(x.p, x.q),
-    ("two, with replacement", "match walk"): lambda x: accepted.match_walk(x.p, x.q, True),
-    ("two, with replacement", "recursive rejection"): lambda x: accepted.recursive(x.p, x.q, True),
+    ("two, with replacement", "match walk"): lambda x: accepted.match_walk(x.p, x.q, replace=True),
+    ("two, with replacement", "recursive rejection"): lambda x: accepted.recursive(x.p, x.q, replace=True),
     ("two, with replacement", "K-SEQ"): lambda x: accepted.k_seq(x.p, x.q),
-    ("two, with replacement", "bound"): lambda x: accepted.best_of_two(x.p, x.q, True),
-    ("two, without replacement", "match walk"): lambda x: accepted.match_walk(x.p, x.q, False),
-    ("two, without replacement", "recursive rejection"): lambda x: accepted.recursive(x.p, x.q, False),
-    ("two, without replacement", "bound"): lambda x: accepted.best_of_two(x.p, x.q, False),
+    ("two, with replacement", "bound"): lambda x: accepted.best_of_two(x.p, x.q, replace=True),
+    ("two, without replacement", "match walk"): lambda x: accepted.match_walk(x.p, x.q, replace=False),
+    ("two, without replacement", "recursive rejection"): lambda x: accepted.recursive(x.p, x.q, replace=False),
+    ("two, without replacement", "bound"): lambda x: accepted.best_of_two(x.p, x.q, replace=False),
     ("chain of two", "token by token"): lambda x: accepted.chain_token_by_token(*x),
     ("chain of two", "block verification"): lambda x: accepted.chain_block(*x),
     ("chain of two", "bound"): lambda x: accepted.chain_bound(*x),
@@ -68,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="tiny", help="shipped set of models, or a folder")
     parser.add_argument("--head", default="eagle", help="head of the set")
     parser.add_argument("--prefixes", type=int, default=100, help="held-out prefixes of code")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="of the prefixes")
     parser.add_argument("--json", type=Path, help="store the rows in this file")
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..config import require
 from ..decode import Drafter, Generation, generate
 from ..model import GPT
+from .watched import Watched
 
 WARM_UP_TOKENS = 16
 
@@ -46,6 +47,8 @@ def in_turn(
     results: dict[str, list[Timed]] = {name: [] for name in names}
     for name in names:
         generate(target, prompts[0], drafters[name], max_new_tokens=WARM_UP_TOKENS, temperature=temperature)
+        if isinstance(drafters[name], Watched):
+            drafters[name].forget()
     for place, prompt in enumerate(prompts):
         options = {"max_new_tokens": max_new_tokens, "temperature": temperature, "seed": seed + place, "stop": stop}
         turn = place % len(names)

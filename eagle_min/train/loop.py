@@ -157,8 +157,12 @@ class Run:
                     saved = time.monotonic()
         self.save()
 
+    def pieces(self, windows: Tensor) -> tuple[Tensor, ...]:
+        """A batch in parts of about `micro_tokens`, whole windows each."""
+        return windows.split(max(1, self.config.micro_tokens // (windows.shape[1] - 1)))
+
     def _one_step(self, windows: Tensor, loss: Callable, params: list, pool: ThreadPoolExecutor) -> float:
-        pieces = windows.split(max(1, self.config.micro_tokens // (windows.shape[1] - 1)))
+        pieces = self.pieces(windows)
 
         def gradients(number: int) -> tuple[float, tuple[Tensor, ...]]:
             share = len(pieces[number]) / len(windows)

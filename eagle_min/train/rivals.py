@@ -1,7 +1,7 @@
 """Training the rivals' networks with the target frozen: one loop, and what differs in a row each.
 
 All see the same windows as EAGLE heads do, and learn from the same laws of the target.
-Read next: `evaluate.py`.
+Read next: `eagle3.py`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,11 +12,12 @@ from torch import Tensor, nn
 
 from ..model import GPT
 from ..models import ModelSet
+from . import eagle3, medusa, mtp, small_model
 from .batches import Batches, training_streams
 from .loop import Run, TrainConfig
 from .teacher import Teacher, Teaching
 
-NUM_AFTERWARDS = 100  # pieces of training text that `Rival.finish` is shown, those after the last step
+NUM_AFTERWARDS = 50  # batches of training text that `Rival.finish` is shown, those after the last step
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,12 @@ class Rival:
     # after training: what is chosen on training text, for the card
 
 
-RIVALS: dict[str, Rival] = {}  # by the kind of network, which is also the name of the command and of the file
+RIVALS = {  # by the kind of network, which is also the name of the command and of the file
+    "eagle3": Rival(eagle3.new_eagle3, eagle3.eagle3_loss, eagle3.layers_of, eagle3.chosen),
+    "small_model": Rival(small_model.new_small_model, small_model.small_model_loss),
+    "medusa": Rival(medusa.new_medusa, medusa.medusa_loss, finish=medusa.choose_paths),
+    "mtp": Rival(mtp.new_mtp, mtp.mtp_loss, finish=mtp.chosen),
+}
 
 
 def train_rival(
@@ -47,5 +53,6 @@ def train_rival(
     run.train(
         lambda step: batches[step][:, :-1], lambda windows, seed: rival.loss(target, network, teacher(windows), seed)
     )
-    later = (teacher(batches[train.num_steps + i][:, :-1]) for i in range(NUM_AFTERWARDS))
-    return network, rival.finish(target, network, later), run
+    later = range(train.num_steps, train.num_steps + NUM_AFTERWARDS)
+    text = (teacher(piece) for step in later for piece in run.pieces(batches[step][:, :-1]))
+    return network, rival.finish(target, network, text), run

@@ -55,15 +55,15 @@ class Teacher:
     def __init__(self, target: GPT, target_sha256: str, folder: Path, layers: Sequence[int] = ()) -> None:
         """layers: the residual streams that are wanted beside the features."""
         self.target, self.layers = target, tuple(layers)
-        names = "-".join(["features", *map(str, self.layers)])
-        self.folder = folder / f"teacher-{target_sha256[:16]}" / names
+        self.folder = folder / f"teacher-{target_sha256[:16]}"
 
     def __call__(self, windows: Tensor) -> Teaching:
         """The target's view of (B, L) windows."""
         name = hashlib.sha256(windows.numpy().tobytes()).hexdigest()[:32]
-        path, width = self.folder / f"{name}.npy", self.target.config.width
-        if not path.exists():
+        paths = [self.folder / part / f"{name}.npy" for part in ("features", *(f"stream-{i}" for i in self.layers))]
+        if not all(path.exists() for path in paths):
             both = torch.cat(features_and_streams(self.target, windows, self.layers), dim=-1)
-            write_atomically(path, partial(np.save, arr=both.half().numpy()))
-        both = torch.from_numpy(np.load(path)).to(self.target.lm_head.weight.dtype)
-        return teaching(self.target, windows, both[..., :width], both[..., width:])
+            for path, part in zip(paths, both.half().split(self.target.config.width, dim=-1)):
+                write_atomically(path, partial(np.save, arr=part.numpy()))
+        features, *streams = (torch.from_numpy(np.load(path)).to(self.target.lm_head.weight.dtype) for path in paths)
+        return teaching(self.target, windows, features, torch.cat([features[..., :0], *streams], dim=-1))

@@ -8,16 +8,39 @@ from . import (
     measuring,
     network,
     neutral,
+    rivals_lookup,
+    rivals_medusa,
+    rivals_mtp,
+    rivals_small_model,
     sampled,
     sampling,
     storage,
+    studies,
     training,
     tree,
     verify,
 )
 from .fault import Fault
 
-FAMILIES = (tree, sampling, dice, verify, sampled, grow, network, loop, storage, training, measuring, certifying)
+FAMILIES = (
+    tree,
+    sampling,
+    dice,
+    verify,
+    sampled,
+    grow,
+    network,
+    loop,
+    storage,
+    training,
+    measuring,
+    studies,
+    certifying,
+    rivals_medusa,
+    rivals_mtp,
+    rivals_small_model,
+    rivals_lookup,
+)
 FAULTS = tuple(fault for family in FAMILIES for fault in family.FAULTS)
 CONTROL = Fault(
     "nothing but a comment",

@@ -13,4 +13,10 @@ EQUIVALENT = {
     FILTERING + "< to <= | 1": "with top_p 1 and no top_k the filter keeps every token",
     "sampling | integer = round(power) >= 1 and abs(power - round(power)) < 1e-9 | < to <= | 1": "the power is a float "
     "of at least 1/2, so its distance to an integer is a multiple of 2**-53, and the float 1e-9 is none",
+    "grow | best = np.partition(rows, -k, axis=1)[:, -k:] | -k: to : | 1": "the first column is then the smallest "
+    "of a row: all its tokens reach the threshold, are sorted, and only k of them are kept",
+    "grow | pairs = top_children(expand(sapling.tokens, sapling.parents, level), 4) | 4 to 5 | 1": "no node is "
+    "given more than 4 children, so the fifth best token is never looked at",
+    "grow | width = 1 if gap > sure else 2 if gap > sure * 2 / 3 else 3 if gap > sure / 3 else 4 | 4 to 5 | 1": "there "
+    "are only the 4 best tokens to choose children from",
 }

@@ -12,30 +12,30 @@ ENDING = IN_DECODE + "test_ending_takes_the_same_tokens_in_any_pieces"
 FRESH = "tests/test_cache.py::test_after_each_cycle_both_caches_equal_those_of_a_fresh_prefill"
 
 LAW_AT = "lambda node: next_token_law(rows[node], sampling)"
-TAKE = "committed = ending.take(following)"
+TAKE = "committed = ending.take(reading.following)"
 
 FAULTS = (
     Fault(
         "feature is paired with its own token",
         MODULE,
-        "following = [*prompt_ids[1:], root]",
-        "following = list(prompt_ids)",
+        "[*prompt_ids[1:], root])\n",
+        "[*prompt_ids])\n",
         FRESH,
         "EAGLE's central point; argued over in vllm-project/vllm PR #6830",
     ),
     Fault(
         "drafter learns another token than the bonus",
         MODULE,
-        "[*prompt_ids[1:], root])\n    number",
-        "[*prompt_ids[1:], prompt_ids[0]])\n    number",
+        "(tree.tokens[node] for node in path[1:]), bonus]",
+        "(tree.tokens[node] for node in path[1:]), root]",
         FRESH,
         "vllm-project/vllm #4212, PR #5765: the draft's cache goes on from the wrong token",
     ),
     Fault(
         "drafter learns the first rows instead of the accepted ones",
         MODULE,
-        "features[path]",
-        "features[: len(path)]",
+        "Reading(features, rows, path,",
+        "Reading(features, rows, list(range(len(path))),",
         FRESH,
         "classic: right for chains, wrong for trees",
     ),

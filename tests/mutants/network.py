@@ -179,8 +179,8 @@ FAULTS = (
     Fault(
         "sequences share one draft cache",
         HEAD,
-        "return EagleSession(self)",
-        'self.session = getattr(self, "session", None) or EagleSession(self)\n        return self.session',
+        "return TreeSession(self)",
+        'self.session = getattr(self, "session", None) or TreeSession(self)\n        return self.session',
         IN_HEAD + "test_texts_decoded_in_turn_by_one_drafter_do_not_mix",
         "sgl-project/sglang #8726: a repeated prompt drafts from the wrong state",
     ),

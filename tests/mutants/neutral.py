@@ -132,8 +132,8 @@ FAULTS = (
     Fault(
         "head's cache has more room",
         "eagle_min.head",
-        "drafter.target.context + num_spare",
-        "drafter.target.context + 2 * num_spare",
+        "self.target.context + num_spare",
+        "self.target.context + 2 * num_spare",
         NETWORK,
         "room that is never used",
         neutral=True,

@@ -1,5 +1,7 @@
 """Faulty decoders: filters on some rows only, caches that keep the wrong tokens, texts that end wrongly."""
 
+from dataclasses import replace
+
 from eagle_min.config import SamplingConfig
 from eagle_min.exactness.whole import Decoding
 from eagle_min.sampling import next_token_law
@@ -17,11 +19,22 @@ def filtered_last(row, sampling, last):
     return next_token_law(row, sampling if last else SamplingConfig(1.0))
 
 
+def as_at_one(row, sampling, last):
+    """Temperature 0 is greedy, any other is taken for 1."""
+    return next_token_law(row, replace(sampling, temperature=float(sampling.temperature > 0)))
+
+
+def without_top_p(row, sampling, last):
+    """top_p is not looked at."""
+    return next_token_law(row, replace(sampling, top_p=1.0))
+
+
 def with_ties(row, sampling, last):
     """All that tie with the last of the top k stay."""
-    law = next_token_law(row, SamplingConfig(1.0))
+    law = next_token_law(row, SamplingConfig(sampling.temperature or 1.0))
     count = 1 if sampling.temperature == 0 else sampling.top_k or len(law)
-    return next_token_law(law * (law >= sorted(law)[::-1][:count][-1]), SamplingConfig(1.0))
+    kept = law * (law >= sorted(law)[::-1][:count][-1])
+    return next_token_law(kept, SamplingConfig(1.0, top_p=sampling.top_p))
 
 
 def path_rows(cached, tokens, path):
@@ -105,14 +118,14 @@ def decoder_by(law_of_row=filtered, keep=path_rows, take=in_order):
     return decoder
 
 
-def decoding(where, limit, prompt=(0,), stop=(), top_k=None):
-    """What a decoder is told, at temperature 1."""
-    return Decoding(where, prompt, limit, frozenset(stop), SamplingConfig(1.0, top_k=top_k), sampled=False)
+def decoding(where, limit, prompt=(0,), stop=(), temperature=1.0, **filters):
+    """What a decoder is told."""
+    return Decoding(where, prompt, limit, frozenset(stop), SamplingConfig(temperature, **filters), sampled=False)
 
 
 PLAIN = pair(P, Q)  # every draft is token 1
 MORE = after(1, chances=".15 .09 .06")  # the bonus behind an accepted draft
-# Behind the prompt 0 comes the second law; behind 0 and one token more, 0, 1 or 2, the first, third or second.
+# Behind the prompt 0 comes the second law; behind 0 and one token more, 0, 1 or 2, the third, third or second.
 LAWS = world(THREE_LAWS)
 
 FAULTS = (
@@ -135,14 +148,34 @@ FAULTS = (
         first(".5", ".5", "0"),
     ),
     Faulty(
+        "hot",
+        "any temperature above 0 is taken for 1",
+        "loop",
+        "beginner: temperature is a switch between greedy and sampled",
+        decoder_by(law_of_row=as_at_one),
+        decoding(PLAIN, 1, temperature=0.5),
+        first(".5", ".3", ".2"),
+        "by hand: p, where its squares as 25, 9, 4 should be",
+    ),
+    Faulty(
+        "wide",
+        "top_p is ignored",
+        "loop",
+        "beginner: a decoder that knows temperature and top_k only",
+        decoder_by(law_of_row=without_top_p),
+        decoding(PLAIN, 1, top_p=0.75),
+        first(".5", ".3", ".2"),
+        "by hand: p, where 5/8, 3/8 and 0 should be",
+    ),
+    Faulty(
         "r40",
         "the cache is trimmed by one row too many",
         "loop",
         "lablup/mlxcel #994",
         decoder_by(keep=one_too_few),
         decoding(LAWS, 2, prompt=(1, 0)),
-        after(2, chances=".06 .48 .06"),
-        "by hand: 2 comes with .6 as a bonus; then 1, 2 is read, whose law is the third, instead of 1, 0, 2",
+        after(2, chances=".1 .06 .04"),
+        "by hand: 2 comes with .2; then 1, 2 is read, whose law is the first, instead of 1, 0, 2, the third",
     ),
     Faulty(
         "r44",
@@ -151,8 +184,8 @@ FAULTS = (
         "lablup/mlxcel #994; recurrent states: vllm-project/vllm #39273, ml-explore/mlx-lm PR #1109",
         decoder_by(keep=one_too_many),
         decoding(LAWS, 2),
-        after(0, chances=".02 .16 .02"),
-        "by hand: 0 comes with .2; then 0, 1, 0 is read, whose law is the third, instead of 0, 0",
+        after(0, chances=".1 .06 .04"),
+        "by hand: 0 comes with .2; then 0, 1, 0 is read, whose law is the first, instead of 0, 0, the third",
     ),
     Faulty(
         "r41",
@@ -171,8 +204,8 @@ FAULTS = (
         "classic: right for chains, wrong for trees",
         decoder_by(keep=first_rows),
         decoding(world(THREE_LAWS, SIBLINGS), 3),
-        after(2, 0, chances=".012 .096 .012"),
-        "by hand: 2 and 0 come with .6 * .2; then 0, 1, 0 is read, whose law is the third, instead of 0, 2, 0",
+        after(2, 0, chances=".06 .036 .024"),
+        "by hand: 2 and 0 come with .6 * .2; then 0, 1, 0 is read, the first law, instead of 0, 2, 0, the third",
     ),
     Faulty(
         "r51",

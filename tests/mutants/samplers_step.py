@@ -8,7 +8,7 @@ from math import frexp
 
 import numpy as np
 
-from eagle_min.exactness.worlds import likely
+from eagle_min.exactness.worlds import Table, likely
 
 from .faulty import BASE, THREE_LAWS, TWO, TWO_LAWS, Faulty, P, after, first, law_of, on_second_pair, pair, world
 
@@ -187,9 +187,9 @@ FAULTS = (
         "step",
         "Medusa's paths are padded with 0",
         padded_path,
-        world(THREE_LAWS, ((-1, 0, 0, 1), (0, 0, 1, 0))),
-        after(2, 0, chances=".05 .03 .02"),
-        "by hand: 2 and 0 come with .2 * .5, then the law behind 1, 1 is read, which is the first",
+        world((THREE_LAWS[0], Table((law_of(5, 2, 3),))), ((-1, 0, 0, 1), (0, 0, 1, 0))),
+        after(2, 0, chances=".01 .08 .01"),
+        "by hand: 2 and 0 come with .2 * .5, then the law behind 0, 0 is read, the third, instead of the second",
     ),
 )
 

@@ -1,0 +1,180 @@
+"""Short trainings of heads that differ from the paper's in one thing, and how such heads draft.
+
+A *variant* says what a head is told, how its error on features is measured, and how many steps of its own it
+is shown; all else is the paper's recipe in `train/head.py`, weights of the two losses included. Variants start
+from the same weights and see the same windows, and what the target says about these is read once for all. A
+run lies in a folder of its own beside the others, so that it can be stopped and resumed.
+
+Row t of a head is about the feature at t + 1. It may be told the feature at t, or not; and the token at t + 1
+(*shifted*, the one that was chosen behind feature t), the token at t (*unshifted*), or none.
+Shapes: B windows, L tokens, D width, V vocabulary, T rows. Read next: `inputs.py`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ... import grow
+from ...cache import KVCache
+from ...config import TreeConfig
+from ...decode import Reading
+from ...head import EagleDrafter, EagleHead, Grow, TreeSession
+from ...model import GPT
+from ...train.command import HEAD_BATCH_TOKENS, HEAD_SHAPE
+from ...train.head import RECIPES, louder, loudness, new_head, unroll
+from ...train.loop import TrainConfig
+from ...train.rivals import Rival, train_rival
+from ...train.teacher import Teaching
+from ..measures import alphas
+from ..record import Column, Row, number
+from ..svg import Bar, bars
+from .setting import TAU, Setting, gap_figures, tau_figures
+
+PAPER = RECIPES["paper"]
+DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "smooth L1": F.smooth_l1_loss,
+    # halved, it is smooth L1 wherever the error is below 1: so what is left to differ is how larger ones count
+    "squared error": lambda guesses, wanted: F.mse_loss(guesses, wanted) / 2,
+}
+COLUMNS: list[Column] = [
+    ("head", lambda row: row["variant"]),
+    ("chain: " + TAU[0][0], TAU[0][1]),
+    *TAU[1:],
+    ("n-alpha, n from 0", lambda row: " ".join(f"{alpha:.2f}" for alpha in row["alphas"][:5])),
+    ("tau, EAGLE-2's tree", number("tau_tree")),
+    ("agreement", number("agreement", 3)),
+    ("feature errors above 1", number("beyond", 3)),
+]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What a head is trained with; the defaults are the paper's."""
+
+    feature: bool = True
+    token: str = "shifted"  # or "unshifted", or "none"
+    distance: str = "smooth L1"
+    num_steps: int = 1
+
+    def inputs(self, features: Tensor, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+        """What rows are given: features at t and embeddings of the tokens at t and at t + 1, all (..., D) ->
+        the two inputs of the head; what it is not told is zero."""
+        embedded = {"shifted": after, "unshifted": before, "none": torch.zeros_like(after)}[self.token]
+        return features if self.feature else torch.zeros_like(features), embedded
+
+
+def short_loss(
+    target: GPT, head: EagleHead, variant: Variant, taught: Teaching, seed: int, loudness: float = 1.0
+) -> Tensor:
+    """`train.head.head_loss` of the paper's recipe, but for what the variant changes."""
+    num_rows = taught.features.shape[1] - variant.num_steps
+    with torch.no_grad():
+        true = taught.features[:, :num_rows]
+        scale = PAPER.noise * true.square().mean().sqrt()
+        noise = torch.empty_like(true).uniform_(-1, 1, generator=torch.Generator().manual_seed(seed))
+        embedded = loudness * target.embed(taught.windows)
+        given, told = variant.inputs(true + scale * noise, embedded[:, :-1], embedded[:, 1:])
+    loss, weight = torch.zeros(()), 1.0
+    for step, guesses in enumerate(unroll(head, given, told, variant.num_steps)):
+        wanted = slice(1 + step, 1 + step + num_rows)
+        token_loss = F.cross_entropy(target.lm_head(guesses).flatten(0, 1), taught.laws[:, wanted].flatten(0, 1))
+        feature_loss = DISTANCES[variant.distance](guesses, taught.features[:, wanted])
+        loss = loss + weight * (PAPER.token_weight * token_loss + PAPER.feature_weight * feature_loss)
+        weight *= PAPER.step_decay
+    return loss
+
+
+def trained(setting: Setting, name: str, variant: Variant, train: TrainConfig) -> EagleHead:
+    """A head of the variant, trained anew or from where its run stopped. In training embeddings are as loud as
+    features, see `train.head.train_head`."""
+    factor = loudness(setting.models.target)
+
+    def new(target: GPT, seed: int) -> EagleHead:
+        head = new_head(target, seed, **HEAD_SHAPE)
+        louder(head, 1 / factor)
+        return head
+
+    def loss(target: GPT, head: EagleHead, taught: Teaching, seed: int) -> Tensor:
+        return short_loss(target, head, variant, taught, seed, factor)
+
+    folder = setting.folder.with_name(f"{setting.folder.name}-{name.replace(' ', '-')}")
+    head, _, _ = train_rival(setting.models, Rival(new, loss), asdict(variant), train, folder)
+    louder(head, factor)
+    return head.eval().requires_grad_(False)
+
+
+class VariantDrafter(EagleDrafter):
+    """Drafts with a head of a variant. A state is the feature at a position and, beside it, the embedding of the
+    token there: (T, 2 x D)."""
+
+    def __init__(self, target: GPT, head: EagleHead, variant: Variant, grower: Grow, tree: TreeConfig) -> None:
+        super().__init__(target, head, grower, tree)
+        self.variant = variant
+
+    def start(self, prompt_ids: Sequence[int]) -> "VariantSession":
+        return VariantSession(self, prompt_ids[0])
+
+    def step(self, states: Tensor, tokens: Tensor, positions: Tensor, mask: Tensor | None, cache: KVCache) -> Tensor:
+        features, before = states.chunk(2, dim=-1)
+        after = self.target.embed(tokens)
+        guesses = self.head(*self.variant.inputs(features, before, after), positions, mask, cache)
+        return torch.cat([guesses, after], dim=-1)
+
+    def logits(self, states: Tensor) -> Tensor:
+        return self.target.lm_head(states.chunk(2, dim=-1)[0])
+
+
+class VariantSession(TreeSession):
+    """Knows which token the features it is taught belong to: the first is the prompt's, the others follow."""
+
+    def __init__(self, drafter: VariantDrafter, first: int) -> None:
+        super().__init__(drafter)
+        self.token = first  # at the next feature
+
+    @torch.inference_mode()
+    def learn(self, reading: Reading) -> None:
+        ids = torch.tensor([self.token, *reading.following[:-1]], device=self.cache.rows.device)
+        states = torch.cat([reading.features[reading.path], self.drafter.target.embed(ids)], dim=-1)
+        self.read(states, reading.following)
+        self.token = reading.following[-1]
+
+
+@torch.inference_mode()
+def on_true_features(target: GPT, head: EagleHead, variant: Variant, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """For each token of a text but the first: whether head and target then find the same token likeliest (L - 1),
+    and the share of the feature's D numbers that the head misses by more than 1 (L - 1)."""
+    tokens, places = torch.tensor(ids), torch.arange(len(ids))
+    features, embedded = target.features(tokens, places), target.embed(tokens)
+    guesses = head(*variant.inputs(features[:-1], embedded[:-1], embedded[1:]), places[:-1])
+    same = target.lm_head(guesses).argmax(-1) == target.lm_head(features[1:]).argmax(-1)
+    return same.double(), ((guesses - features[1:]).abs() > 1).double().mean(-1)
+
+
+def rows(setting: Setting, variants: Mapping[str, Variant]) -> Iterator[Row]:
+    """Train and measure the variants, each claimed to be behind the one before: tau of greedy chains and trees."""
+    target, before = setting.models.target, None
+    train = TrainConfig(tokens=setting.sizes["tokens"], batch_tokens=HEAD_BATCH_TOKENS, seed=setting.seed)
+    for name, variant in variants.items():
+        head = trained(setting, name, variant, train)
+        chains, trees = (
+            setting.first_cycles(VariantDrafter(target, head, variant, grower, TreeConfig()), 0.0)
+            for grower in (grow.chain, grow.confidence)
+        )
+        row = {"variant": name, **tau_figures(chains, setting.seed)}
+        if before is not None:
+            row |= gap_figures(*before, chains, setting.seed)
+        row["alphas"] = alphas([cycle for start in chains for cycle in start.cycles])
+        row["tau_tree"] = tau_figures(trees, setting.seed)["tau"]
+        parts = zip(*(on_true_features(target, head, variant, prefix.ids) for prefix in setting.prefixes))
+        row["agreement"], row["beyond"] = (torch.cat(part).mean().item() for part in parts)
+        yield {**row, **asdict(variant), "training": asdict(train)}
+        before = name, chains
+
+
+def picture(rows: Sequence[Row]) -> str:
+    """A bar for each variant."""
+    chart = [Bar(row["variant"], row["tau"], row["tau_low"], row["tau_high"]) for row in rows]
+    return bars("tau of a chain behind held-out code, T=0, heads after a short training", chart)
