@@ -24,7 +24,7 @@ if PROFILE not in MARKS:
 # No deadline: no test depends on the clock. No database: a run depends on nothing but the code.
 common = {"deadline": None, "database": None, "suppress_health_check": SLOW}
 settings.register_profile("fast", max_examples=30, derandomize=True, **common)
-settings.register_profile("ci", max_examples=150, derandomize=True, **common)
+settings.register_profile("ci", max_examples=100, derandomize=True, **common)
 settings.register_profile("thorough", max_examples=1500, print_blob=True, **common)
 settings.load_profile(PROFILE)
 # The models are too small to gain from a second thread, and waiting threads spin on a busy machine.
