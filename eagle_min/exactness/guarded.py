@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .reasons import NoVerdict, described, none_lost
+from .reasons import NoVerdict, described
 
 
 class BrokenContract(Exception):
@@ -23,13 +23,13 @@ class BrokenContract(Exception):
 
 def guarded(call: Callable[[], Any], arguments: Sequence[Any], seconds: float) -> Any:
     """What `call` returns; `arguments` are those that the function gets. `BrokenContract` when it raises,
-    does not return in time or leaves the arguments changed. `NoVerdict` goes through, and does so even where the
-    function caught it and went on."""
+    does not return in time or leaves the arguments changed. `NoVerdict` goes through; where the function
+    caught it and went on, `watched` raises it again at its end."""
     before = copy.deepcopy(arguments)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            with none_lost(), within(seconds):
+            with within(seconds):
                 returned = call()
                 if isinstance(returned, Iterator):  # a generator has not run yet
                     returned = list(returned)

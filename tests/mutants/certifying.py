@@ -307,9 +307,9 @@ FAULTS = (
     ),
     Fault(
         "a reason that is caught is lost",
-        X + "guarded",
-        "with none_lost(), within(seconds):",
-        "with within(seconds):",
+        X + "watch",
+        "with none_lost(), contextlib.ExitStack() as stack:",
+        "with contextlib.ExitStack() as stack:",
         SOURCES + "test_a_reason_that_is_swallowed_stays_a_reason",
         "common: a bare except around the draw",
     ),
