@@ -102,6 +102,6 @@ def test_every_fault_is_noticed():
     check_all(FAULTS)
 
 
-@pytest.mark.ci
+@pytest.mark.thorough  # minutes; a sample is in every tier
 def test_every_neutral_variant_stays_green():
     check_all(NEUTRAL)
