@@ -150,3 +150,17 @@ def sampling_configs(draw: st.DrawFn, vocab_size: int, greedy: bool = True) -> S
         top_k=draw(st.none() | st.integers(1, vocab_size + 1)),
         top_p=draw(st.sampled_from([1, Fraction(9, 10), Fraction(3, 5), Fraction(1, 2), Fraction(1, 10)])),
     )
+
+
+@st.composite
+def level_trees(draw, tokens: st.SearchStrategy[int]) -> tuple[list[int], list[int], list[list[int]]]:
+    """A tree in level order with its levels: tokens (the root's is 0) and parents, and the nodes of each level."""
+    nodes, parents, result = [0], [-1], [[0]]
+    for _ in range(draw(st.integers(1, 5))):
+        level = []
+        for _ in range(draw(st.integers(1, 4))):
+            level.append(len(nodes))
+            parents.append(draw(st.sampled_from(result[-1])))
+            nodes.append(draw(tokens))
+        result.append(level)
+    return nodes, parents, result

@@ -26,7 +26,7 @@ from networks import (
     weights,
 )
 from oracles import ancestors
-from strategies import fewer
+from strategies import fewer, level_trees
 
 import eagle_min.train.head
 from eagle_min import stream
@@ -126,21 +126,7 @@ def test_the_loop_teaches_each_feature_with_the_token_after_it(seed, kind, promp
     assert np.abs(np.array(pupil.features) - slow_target(random_target(seed), text[:known])[0]).max() < TOLERANCE
 
 
-@st.composite
-def levels(draw) -> tuple[list[int], list[int], list[list[int]]]:
-    """A tree in level order with its levels: tokens and parents, and the nodes of each level."""
-    nodes, parents, result = [0], [-1], [[0]]
-    for _ in range(draw(st.integers(1, 4))):
-        level = []
-        for _ in range(draw(st.integers(1, 4))):
-            level.append(len(nodes))
-            parents.append(draw(st.sampled_from(result[-1])))
-            nodes.append(draw(tokens))
-        result.append(level)
-    return nodes, parents, result
-
-
-@given(seeds, texts, levels())
+@given(seeds, texts, level_trees(tokens))
 def test_a_tree_row_equals_its_path_run_alone_on_the_heads_own_features(seed, text, tree):
     nodes, parents, tree_levels = tree
     nodes[0] = text[-1]

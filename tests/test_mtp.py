@@ -25,7 +25,7 @@ from networks import (
     weights,
 )
 from oracles import token_path
-from strategies import fewer
+from strategies import fewer, level_trees
 
 import eagle_min
 import eagle_min.train.rivals
@@ -144,21 +144,7 @@ def test_row_i_of_module_k_is_moved_by_token_i_plus_k_and_by_none_after_it(seed,
 # --- drafting ------------------------------------------------------------------------------------
 
 
-@st.composite
-def level_trees(draw) -> tuple[list[int], list[int], list[list[int]]]:
-    """Tokens and parents of a tree in level order, and the nodes of each level."""
-    nodes, parents, result = [0], [-1], [[0]]
-    for _ in range(draw(st.integers(1, 5))):
-        level = []
-        for _ in range(draw(st.integers(1, 3))):
-            level.append(len(nodes))
-            parents.append(draw(st.sampled_from(result[-1])))
-            nodes.append(draw(tokens))
-        result.append(level)
-    return nodes, parents, result
-
-
-@given(seeds, texts, level_trees(), depth_counts)
+@given(seeds, texts, level_trees(tokens), depth_counts)
 def test_a_tree_row_equals_its_path_run_alone(seed, text, tree, num_depths):
     """Through the trained depths and below them, from a text of two tokens on."""
     nodes, parents, levels = tree

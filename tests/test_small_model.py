@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from networks import CONFIG, cache_rows, drafter_of, random_head, random_small_model, random_target, slow_target
 from oracles import token_path
-from strategies import fewer
+from strategies import fewer, level_trees
 
 import eagle_min
 import eagle_min.train.rivals
@@ -75,21 +75,7 @@ def test_a_draft_below_the_root_equals_the_slow_oracle(seed, text):
     assert np.abs(rows[0] - log_laws(random_small_model(seed), text)[-1]).max() < TOLERANCE
 
 
-@st.composite
-def levels(draw) -> tuple[list[int], list[int], list[list[int]]]:
-    """Tokens and parents of a tree in level order, and the nodes of each level."""
-    nodes, parents, result = [0], [-1], [[0]]
-    for _ in range(draw(st.integers(1, 4))):
-        level = []
-        for _ in range(draw(st.integers(1, 4))):
-            level.append(len(nodes))
-            parents.append(draw(st.sampled_from(result[-1])))
-            nodes.append(draw(tokens))
-        result.append(level)
-    return nodes, parents, result
-
-
-@given(seeds, texts, levels())
+@given(seeds, texts, level_trees(tokens))
 def test_a_tree_row_equals_its_path_read_alone(seed, text, tree):
     nodes, parents, tree_levels = tree
     nodes[0], expand, drafts = text[-1], taught(seed, text).expansion(), {}

@@ -16,6 +16,7 @@ from torch import Tensor
 from ..drafters.eagle3 import Eagle3Head
 from ..model import GPT
 from .head import chained_attention
+from .loop import begin_weights
 from .teacher import Teaching, features_and_streams
 
 NUM_STEPS = 5
@@ -38,12 +39,7 @@ def new_eagle3(target: GPT, seed: int, **shape: int) -> Eagle3Head:
     adds starts at zero, the fusion near that stream, the LM head as the target's, and its norm small."""
     generator = torch.Generator().manual_seed(seed)
     head = Eagle3Head(replace(target.config, **SHAPE | shape), layers_of(target))
-    for name, param in head.named_parameters():
-        if name.endswith(("attention.out.weight", "mlp.down.weight")):
-            torch.nn.init.zeros_(param)
-        elif param.ndim == 2:
-            gain = 0.3 if name == "fuse.weight" else 1.0
-            torch.nn.init.normal_(param, std=gain * param.shape[1] ** -0.5, generator=generator)
+    begin_weights(head, generator, fuse_gain=0.3)
     with torch.no_grad():
         head.fuse.weight[:, -target.config.width :] += torch.eye(target.config.width)
         head.lm_head.weight.copy_(target.lm_head.weight)

@@ -26,7 +26,7 @@ from ..head import EagleHead
 from ..model import GPT, Attention
 from ..models import ModelSet
 from .batches import Batches, training_streams
-from .loop import Run, TrainConfig
+from .loop import Run, TrainConfig, begin_weights
 from .teacher import Teacher, Teaching
 
 
@@ -53,14 +53,8 @@ def new_head(target: GPT, seed: int, **shape: int) -> EagleHead:
     The fusion layer starts small, for all it says at first is wrong, and with its two halves
     equally loud (see `loudness`).
     """
-    generator = torch.Generator().manual_seed(seed)
     head = EagleHead(replace(target.config, num_layers=1, **shape))
-    for name, param in head.named_parameters():
-        if name.endswith(("attention.out.weight", "mlp.down.weight")):
-            torch.nn.init.zeros_(param)
-        elif param.ndim == 2:
-            gain = 0.2 if name == "fuse.weight" else 1.0
-            torch.nn.init.normal_(param, std=gain * param.shape[1] ** -0.5, generator=generator)
+    begin_weights(head, torch.Generator().manual_seed(seed), fuse_gain=0.2)
     louder(head, loudness(target))
     return head
 

@@ -82,6 +82,18 @@ def make_optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.O
     return [Muon(inner, lr=config.matrix_lr), adam]
 
 
+def begin_weights(model: nn.Module, generator: torch.Generator, fuse_gain: float = 1.0) -> None:
+    """Matrices at variance 1 / inputs, embedding and LM head small, what a block adds at zero (as in Muon's own
+    recipe); a layer called `fuse` at `fuse_gain` of its size. Vectors stay as they are."""
+    for name, param in model.named_parameters():
+        if name.endswith(("attention.out.weight", "mlp.down.weight")):
+            torch.nn.init.zeros_(param)
+        elif param.ndim == 2:
+            gain = fuse_gain if name == "fuse.weight" else 1.0
+            std = 0.02 if name.startswith(("embed", "lm_head")) else gain * param.shape[1] ** -0.5
+            torch.nn.init.normal_(param, std=std, generator=generator)
+
+
 @contextmanager
 def one_thread_an_operator() -> Iterator[Callable[[], None]]:
     """No operator is split over cores here; yields what a new thread has to call. Operators that

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..drafters.mtp import MTPModules
 from ..model import GPT
+from .loop import begin_weights
 from .teacher import Teaching
 
 
@@ -22,13 +23,8 @@ from .teacher import Teaching
 def new_mtp(target: GPT, seed: int, num_depths: int = 2) -> MTPModules:
     """Modules whose layer is of the target's shape. What it adds starts at zero, and the output norm as the
     target's, so that logits start as large as the LM head is used to; the rest at variance 1 / inputs."""
-    generator = torch.Generator().manual_seed(seed)
     network = MTPModules(replace(target.config, num_layers=1), num_depths)
-    for name, param in network.named_parameters():
-        if name.endswith(("attention.out.weight", "mlp.down.weight")):
-            torch.nn.init.zeros_(param)
-        elif param.ndim == 2:
-            torch.nn.init.normal_(param, std=param.shape[1] ** -0.5, generator=generator)
+    begin_weights(network, torch.Generator().manual_seed(seed))
     for module in network.depths:
         module.norm.weight.copy_(target.norm.weight)
     return network

@@ -20,19 +20,13 @@ from ..models import ModelSet
 from ..tokenizer import Tokenizer
 from .batches import Batches, training_streams
 from .head import louder, loudness, new_head, unroll
-from .loop import Run, TrainConfig
+from .loop import Run, TrainConfig, begin_weights
 
 
 def new_target(config: ModelConfig, seed: int) -> GPT:
-    """Weights of variance 1 / inputs; what a block adds starts at zero (as in Muon's own recipe)."""
-    generator = torch.Generator().manual_seed(seed)
+    """A target that knows nothing yet (see `begin_weights`)."""
     model = GPT(config)
-    for name, param in model.named_parameters():
-        if name.endswith(("attention.out.weight", "mlp.down.weight")):
-            torch.nn.init.zeros_(param)
-        elif param.ndim == 2:
-            std = 0.02 if name.startswith(("embed", "lm_head")) else param.shape[1] ** -0.5
-            torch.nn.init.normal_(param, std=std, generator=generator)
+    begin_weights(model, torch.Generator().manual_seed(seed))
     return model
 
 

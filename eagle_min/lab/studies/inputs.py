@@ -4,11 +4,7 @@ Without the token that was chosen behind a feature, the head cannot know which w
 feature it is a small language model of its own. Read next: `loss.py`.
 """
 
-from collections.abc import Iterator
-
-from ..record import Row
 from . import short
-from .setting import Setting, Study, ranked
 from .short import Variant
 
 VARIANTS = {  # from best to worst, as the paper has them
@@ -19,18 +15,8 @@ VARIANTS = {  # from best to worst, as the paper has them
 }
 
 
-def rows(setting: Setting) -> Iterator[Row]:
-    """A row for each variant."""
-    return short.rows(setting, VARIANTS)
-
-
-STUDY = Study(
-    claim="Feature and shifted token draft better than feature and token of the same place, these better than the "
+STUDY = short.study(
+    VARIANTS,
+    "Feature and shifted token draft better than feature and token of the same place, these better than the "
     "feature alone, and that better than tokens alone (EAGLE, 2401.15077, figure on the inputs).",
-    sizes={"tokens": 400_000, "prefixes": 500},
-    columns=short.COLUMNS,
-    rows=rows,
-    verdict=ranked,
-    picture=short.picture,
-    trains=True,
 )

@@ -5,11 +5,7 @@ equal where the error is below 1; the last column says how often it is not, afte
 Read next: `../bank.py`.
 """
 
-from collections.abc import Iterator
-
-from ..record import Row
 from . import short
-from .setting import Setting, Study, ranked
 from .short import Variant
 
 VARIANTS = {  # each differs in one thing from the one before, which is claimed to be better
@@ -19,18 +15,8 @@ VARIANTS = {  # each differs in one thing from the one before, which is claimed 
 }
 
 
-def rows(setting: Setting) -> Iterator[Row]:
-    """A row for each variant."""
-    return short.rows(setting, VARIANTS)
-
-
-STUDY = Study(
-    claim="Heads that were shown their own guesses draft better (training-time steps, 2408.15766 and 2503.01840), "
+STUDY = short.study(
+    VARIANTS,
+    "Heads that were shown their own guesses draft better (training-time steps, 2408.15766 and 2503.01840), "
     "and smooth L1 on features (EAGLE, 2401.15077, section 3.2) is better than the squared error that articles name.",
-    sizes={"tokens": 400_000, "prefixes": 500},
-    columns=short.COLUMNS,
-    rows=rows,
-    verdict=ranked,
-    picture=short.picture,
-    trains=True,
 )

@@ -31,7 +31,7 @@ from ...train.teacher import Teaching
 from ..measures import alphas
 from ..record import Column, Row, number
 from ..svg import Bar, bars
-from .setting import TAU, Setting, gap_figures, tau_figures
+from .setting import TAU, Setting, Study, gap_figures, ranked, tau_figures
 
 PAPER = RECIPES["paper"]
 DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -178,3 +178,9 @@ def picture(rows: Sequence[Row]) -> str:
     """A bar for each variant."""
     chart = [Bar(row["variant"], row["tau"], row["tau_low"], row["tau_high"]) for row in rows]
     return bars("tau of a chain behind held-out code, T=0, heads after a short training", chart)
+
+
+def study(variants: Mapping[str, Variant], claim: str) -> Study:
+    """The study that trains these variants, from the best to the worst as the claim has them."""
+    sizes = {"tokens": 400_000, "prefixes": 500}
+    return Study(claim, sizes, COLUMNS, lambda setting: rows(setting, variants), ranked, picture, trains=True)
