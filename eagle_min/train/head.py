@@ -13,7 +13,7 @@ sees the true rows up to t, and of each later step only its own row.
 Shapes: B windows, T rows, D width, H heads, V vocabulary. Read next: `rivals.py`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -112,18 +112,35 @@ def head_loss(
 ) -> Tensor:
     """The recipe's loss on (B, L) windows of tokens: L - num_steps rows a step. Embeddings reach the
     head multiplied by `loudness`."""
-    windows, features, laws = taught.windows, taught.features, taught.laws
-    with torch.no_grad():
-        num_rows = windows.shape[1] - recipe.num_steps
-        true = features[:, :num_rows]
-        scale = recipe.noise * true.square().mean().sqrt()
-        noise = torch.empty_like(true).uniform_(-1, 1, generator=torch.Generator().manual_seed(seed))
-        embedded = loudness * target.embed(windows[:, 1:])
+    embedded = loudness * target.embed(taught.windows[:, 1:])
+    return loss_of_steps(target, head, recipe, taught, noisy_features(recipe, taught, seed), embedded)
+
+
+def noisy_features(recipe: Recipe, taught: Teaching, seed: int) -> Tensor:
+    """(B, L - num_steps, D): the features that rows start from, with the recipe's noise, drawn from `seed`."""
+    true = taught.features[:, : taught.features.shape[1] - recipe.num_steps]
+    scale = recipe.noise * true.square().mean().sqrt()
+    noise = torch.empty_like(true).uniform_(-1, 1, generator=torch.Generator().manual_seed(seed))
+    return true + scale * noise
+
+
+def loss_of_steps(
+    target: GPT,
+    head: EagleHead,
+    recipe: Recipe,
+    taught: Teaching,
+    features: Tensor,
+    embedded: Tensor,
+    distance: Callable[[Tensor, Tensor], Tensor] = F.smooth_l1_loss,
+) -> Tensor:
+    """What the guesses of each step miss, of features (measured by `distance`) and of the laws they stand for; the two
+    inputs of the head are those of `unroll`."""
+    num_rows = features.shape[1]
     loss, weight = torch.zeros(()), 1.0
-    for step, guesses in enumerate(unroll(head, true + scale * noise, embedded, recipe.num_steps)):
+    for step, guesses in enumerate(unroll(head, features, embedded, recipe.num_steps)):
         wanted = slice(1 + step, 1 + step + num_rows)
-        token_loss = F.cross_entropy(target.lm_head(guesses).flatten(0, 1), laws[:, wanted].flatten(0, 1))
-        feature_loss = F.smooth_l1_loss(guesses, features[:, wanted])
+        token_loss = F.cross_entropy(target.lm_head(guesses).flatten(0, 1), taught.laws[:, wanted].flatten(0, 1))
+        feature_loss = distance(guesses, taught.features[:, wanted])
         loss = loss + weight * (recipe.token_weight * token_loss + recipe.feature_weight * feature_loss)
         weight *= recipe.step_decay
     return loss

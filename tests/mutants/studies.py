@@ -33,8 +33,8 @@ FAULTS = (
     Fault(
         "token of the same place is the next one",
         "eagle_min.lab.studies.short",
-        "variant.inputs(true + scale * noise, embedded[:, :-1], embedded[:, 1:])",
-        "variant.inputs(true + scale * noise, embedded[:, 1:], embedded[:, 1:])",
+        "variant.inputs(true, embedded[:, :-1], embedded[:, 1:])",
+        "variant.inputs(true, embedded[:, 1:], embedded[:, 1:])",
         TRAINING + "test_the_loss_is_that_of_what_the_variant_is_told",
         "beginner: two variants of an ablation are one",
     ),

@@ -12,8 +12,8 @@ FAULTS = (
     Fault(
         "training pairs a feature with its own token",
         MODULE,
-        "target.embed(windows[:, 1:])",
-        "target.embed(windows[:, :-1])",
+        "target.embed(taught.windows[:, 1:])",
+        "target.embed(taught.windows[:, :-1])",
         LOSS,
         "EAGLE's central point; argued over in vllm-project/vllm PR #6830",
     ),

@@ -11,7 +11,7 @@ Shapes: B windows, L tokens, D width, V vocabulary, T rows. Read next: `inputs.p
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +24,7 @@ from ...decode import Reading
 from ...head import EagleDrafter, EagleHead, Grow, TreeSession
 from ...model import GPT
 from ...train.command import HEAD_BATCH_TOKENS, HEAD_SHAPE
-from ...train.head import RECIPES, louder, loudness, new_head, unroll
+from ...train.head import RECIPES, loss_of_steps, louder, loudness, new_head, noisy_features
 from ...train.loop import TrainConfig
 from ...train.rivals import Rival, train_rival
 from ...train.teacher import Teaching
@@ -70,21 +70,12 @@ def short_loss(
     target: GPT, head: EagleHead, variant: Variant, taught: Teaching, seed: int, loudness: float = 1.0
 ) -> Tensor:
     """`train.head.head_loss` of the paper's recipe, but for what the variant changes."""
-    num_rows = taught.features.shape[1] - variant.num_steps
+    recipe = replace(PAPER, num_steps=variant.num_steps)
     with torch.no_grad():
-        true = taught.features[:, :num_rows]
-        scale = PAPER.noise * true.square().mean().sqrt()
-        noise = torch.empty_like(true).uniform_(-1, 1, generator=torch.Generator().manual_seed(seed))
         embedded = loudness * target.embed(taught.windows)
-        given, told = variant.inputs(true + scale * noise, embedded[:, :-1], embedded[:, 1:])
-    loss, weight = torch.zeros(()), 1.0
-    for step, guesses in enumerate(unroll(head, given, told, variant.num_steps)):
-        wanted = slice(1 + step, 1 + step + num_rows)
-        token_loss = F.cross_entropy(target.lm_head(guesses).flatten(0, 1), taught.laws[:, wanted].flatten(0, 1))
-        feature_loss = DISTANCES[variant.distance](guesses, taught.features[:, wanted])
-        loss = loss + weight * (PAPER.token_weight * token_loss + PAPER.feature_weight * feature_loss)
-        weight *= PAPER.step_decay
-    return loss
+        true = noisy_features(recipe, taught, seed)
+        given, told = variant.inputs(true, embedded[:, :-1], embedded[:, 1:])
+    return loss_of_steps(target, head, recipe, taught, given, told, DISTANCES[variant.distance])
 
 
 def trained(setting: Setting, name: str, variant: Variant, train: TrainConfig) -> EagleHead:
