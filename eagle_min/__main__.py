@@ -27,6 +27,8 @@ COMMANDS = {
     "typical": ("eagle_min.lab.typical", "what Medusa's typical acceptance gains, and what it does to the law"),
     "shapes": ("eagle_min.lab.shapes", "the study behind the target's shape: quality and cost of others"),
     "precision": ("eagle_min.lab.precision", "how far tree rows and single rows differ, by number format"),
+    "rates": ("eagle_min.lab.rates", "try the same learning rates for every network, in short trainings"),
+    "choose": ("eagle_min.lab.choose", "choose the length of each drafter's trees on training text"),
     "study": ("eagle_min.lab.study", "a claim of the papers, or of articles about them, as an experiment"),
     "readme": ("eagle_min.lab.readme", "put stored figures into the tables of README.md"),
     "certify": ("eagle_min.exactness.command", "prove or refute that a sampler keeps the target's law"),

@@ -65,8 +65,9 @@ def check_probability(probability: float) -> None:
 
 def check_weights(weights: np.ndarray) -> None:
     """ValueError unless the weights are non-negative, not NaN, with a finite sum above 0."""
-    require(bool((weights >= 0).all()), "weights", weights.min(initial=0), "at least 0 and not NaN")
-    require(bool(0 < weights.sum() < math.inf), "sum of weights", weights.sum(), "above 0 and finite")
+    lowest, total = weights.min(initial=0), weights.sum()
+    require(bool(lowest >= 0), "weights", lowest, "at least 0 and not NaN")
+    require(bool(0 < total < math.inf), "sum of weights", total, "above 0 and finite")
 
 
 def uniform(seed: int, name: Name) -> float:

@@ -1,8 +1,9 @@
 """Right samplers in many worlds: the certifier must not speak against one of them.
 
     python tests/controls.py                      each in 40 worlds, as `certify` has it
-    python tests/controls.py --worlds 2000        the figure of the README; most of an hour
-    python tests/controls.py --json FILE          a row for each, written as soon as it is known
+    python tests/controls.py --worlds 2000        the figure of the README; more than an hour of two cores
+    python tests/controls.py --json FILE          a row for each, written as soon as it is known; rows in FILE that
+                                                  stand for as many worlds are not measured again
 
 They are the controls of the bank, whose law is the target's whatever people say of them, the further exact rules, and
 samplers that draw from sources of their own (`samplers.py`). Those of the bank get Fractions, so that one unequal
@@ -10,9 +11,11 @@ probability in any world would show; the others float64. Exit status 1 when one 
 """
 
 import argparse
+import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import samplers
@@ -24,7 +27,7 @@ from eagle_min.exactness.command import load_function
 from eagle_min.exactness.report import report
 from eagle_min.exactness.watch import watched
 from eagle_min.lab.bank import CERTIFIED
-from eagle_min.lab.record import Row, check_writable, text_table, write_rows
+from eagle_min.lab.record import Row, check_writable, read_rows, text_table, write_rows
 
 
 def right_ones() -> Iterator[tuple[str, str, Callable, bool]]:
@@ -38,13 +41,12 @@ def right_ones() -> Iterator[tuple[str, str, Callable, bool]]:
         yield f"samplers.py: {name}", kind, sampler, False
 
 
-def judged(name: str, kind: str, sampler: Callable, exact: bool, num_worlds: int) -> Row:
-    """One sampler's verdict, and what it rests on."""
+def judged(num_worlds: int, place: int) -> tuple[Row, str]:
+    """The verdict on one sampler and what it rests on; and the report."""
+    name, kind, sampler, exact = list(right_ones())[place]
     start = time.process_time()
     verdict = certify(sampler, kind, exact=exact, num_worlds=num_worlds)
-    if verdict.status != "exact":
-        print(report(verdict), file=sys.stderr)
-    return {
+    row = {
         "certified": name,
         "kind": kind,
         "compared": "==" if exact else "within 1e-6",
@@ -54,26 +56,39 @@ def judged(name: str, kind: str, sampler: Callable, exact: bool, num_worlds: int
         "largest_distance": float(verdict.largest_distance),
         "seconds": round(time.process_time() - start, 1),
     }
+    return row, report(verdict)
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="No right sampler may be refuted.")
     parser.add_argument("--worlds", type=int, default=40, help="so many for each, at least 1")
+    parser.add_argument("--workers", type=int, default=2, help="processes, at least 1")
     parser.add_argument("--json", type=Path, help="store the rows in this file")
     args = parser.parse_args(arguments)
     try:
         require(args.worlds >= 1, "worlds", args.worlds, "at least 1")
+        require(args.workers >= 1, "workers", args.workers, "at least 1")
         check_writable(args.json)
+        rows = stored(args.json, args.worlds)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    origin, rows = provenance("controls", arguments), []
-    for right in right_ones():
-        rows.append({**judged(*right, args.worlds), **origin})
-        write_rows(args.json, rows)
-        print(f"{rows[-1]['status']}: {rows[-1]['certified']}", file=sys.stderr)
-    print(text_table(CERTIFIED, rows))
-    return int(any(row["status"] != "exact" for row in rows))
+    origin, names = provenance("controls", arguments), [name for name, *_ in right_ones()]
+    missing = [place for place, name in enumerate(names) if name not in rows]
+    with multiprocessing.Pool(args.workers) as pool:
+        for row, text in pool.imap_unordered(partial(judged, args.worlds), missing):
+            rows[row["certified"]] = {**row, **origin}
+            write_rows(args.json, [rows[name] for name in names if name in rows])
+            print(f"{row['status']}: {row['certified']}" if row["status"] == "exact" else text, file=sys.stderr)
+    table = [rows[name] for name in names]
+    print(text_table(CERTIFIED, table))
+    return int(any(row["status"] != "exact" for row in table))
+
+
+def stored(path: Path | None, num_worlds: int) -> dict[str, Row]:
+    """Rows of an earlier run by name, those that stand for at least so many worlds. ValueError for another file."""
+    rows = read_rows(path) if path is not None and path.exists() else []
+    return {row["certified"]: row for row in rows if row.get("num_worlds", 0) >= num_worlds}
 
 
 if __name__ == "__main__":

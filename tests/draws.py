@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eagle_min.exactness.law import law
-from eagle_min.exactness.sources import drawing_from
+from eagle_min.exactness.sources import drawing_from, none_unwatched
 from eagle_min.exactness.watch import watched
 
 PAIRS = [(0.25, 0.5), (0.3, 0.4), (0.5, 0.25), (0.0, 0.5)]  # p and q of a token
@@ -19,7 +19,7 @@ def probabilities(draw: Callable, *arguments) -> dict:
         with drawing_from(dice, corners=[]):
             return draw(*arguments)
 
-    with watched():
+    with watched(), none_unwatched():
         return law(program)
 
 

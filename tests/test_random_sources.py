@@ -112,6 +112,24 @@ def test_a_reason_that_is_swallowed_stays_a_reason(name):
     assert verdict.status == "undecided" and "looks at the random number itself" in verdict.reason
 
 
+AFTERWARDS = {
+    "a right law": lambda right: right,
+    "a wrong law": lambda right: [0],
+    "an error": lambda right: 1 / 0,
+    "no token": lambda right: [],
+}
+
+
+@pytest.mark.parametrize("name", AFTERWARDS)
+def test_a_draw_that_nobody_watched_is_the_reason_whatever_came_of_it(name):
+    def sampler(draft_tokens, draft_probs, target_probs):
+        REAL_RANDOM()
+        return AFTERWARDS[name](samplers.chain_numpy(draft_tokens, draft_probs, target_probs))
+
+    verdict = certify(sampler, "chain", num_worlds=1)
+    assert verdict.status == "undecided" and "not watched" in verdict.reason
+
+
 def test_of_several_reasons_the_first_is_given_at_each_level():
     with pytest.raises(Undecided, match="first"), none_lost():
         with contextlib.suppress(Undecided), none_lost(), contextlib.suppress(Undecided):

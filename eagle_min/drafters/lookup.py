@@ -16,13 +16,13 @@ A look-up states no probabilities: all nodes have log-confidence 0. Read next: `
 
 from collections.abc import Sequence
 
-from ..config import SamplingConfig, TreeConfig
+from ..config import SamplingConfig, TreeConfig, is_count, require
 from ..decode import Reading
 from ..dice import Dice
 from ..grow import Sapling
 from ..tree import DraftTree
 
-LONGEST = 3  # tokens of the end that is looked up; where it is new, a shorter one is, down to one
+LONGEST = 3  # tokens of the end that is looked up; where it is new, a shorter one is, down to one (`lab/choose.py`)
 
 
 class Trie:
@@ -58,26 +58,27 @@ class LookupDrafter:
 
     layers: Sequence[int] = ()
 
-    def __init__(self, tree: TreeConfig) -> None:
-        """Of `tree` only num_nodes and depth matter."""
-        self.tree, self.num_nodes = tree, tree.num_nodes
+    def __init__(self, tree: TreeConfig, longest: int = LONGEST) -> None:
+        """Of `tree` only num_nodes and depth matter. ValueError for a longest end below 1."""
+        require(is_count(longest), "longest", longest, "an integer of at least 1")
+        self.tree, self.num_nodes, self.longest = tree, tree.num_nodes, longest
 
     def start(self, prompt_ids: Sequence[int]) -> "LookupSession":
         """Draft for a new sequence. Its tokens come as they are read, all but the first."""
-        return LookupSession(self.tree, prompt_ids[0])
+        return LookupSession(self, prompt_ids[0])
 
 
 class LookupSession:
-    """The text, and for each run of at most LONGEST tokens in it the places where it goes on."""
+    """The text, and for each run of at most `longest` tokens in it the places where it goes on."""
 
-    def __init__(self, tree: TreeConfig, first: int) -> None:
-        self.tree, self.text = tree, []
+    def __init__(self, drafter: LookupDrafter, first: int) -> None:
+        self.tree, self.longest, self.text = drafter.tree, drafter.longest, []
         self.places: dict[tuple[int, ...], list[int]] = {}  # rising; the last of the text's end is the text's length
         self._append(first)
 
     def _append(self, token: int) -> None:
         self.text.append(token)
-        for size in range(1, min(LONGEST, len(self.text)) + 1):
+        for size in range(1, min(self.longest, len(self.text)) + 1):
             self.places.setdefault(tuple(self.text[-size:]), []).append(len(self.text))
 
     def learn(self, reading: Reading) -> None:
@@ -87,7 +88,7 @@ class LookupSession:
 
     def earlier(self) -> list[int]:
         """The places behind earlier occurrences of the longest end of the text that has any, the latest first."""
-        for size in range(min(LONGEST, len(self.text)), 0, -1):
+        for size in range(min(self.longest, len(self.text)), 0, -1):
             places = self.places[tuple(self.text[-size:])]
             if len(places) > 1:  # the last is the end itself
                 return places[-2::-1]

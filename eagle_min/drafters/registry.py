@@ -21,7 +21,7 @@ from .lookahead import LookaheadDrafter
 from .lookup import LookupDrafter
 from .medusa import MEDUSA_TREE, MedusaDrafter, load_medusa
 from .mtp import MTPDrafter, load_mtp
-from .small_model import CHAIN, SmallModelDrafter, load_small_model
+from .small_model import SmallModelDrafter, chain_of, load_small_model
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ KINDS = {
     "eagle1": eagle(grow.static, EAGLE1),
     "eagle1-sampled": eagle(grow.static_sampled, EAGLE1, sampled=True),
     "ratio": eagle(grow.ratio, TreeConfig()),
-    "chain": eagle(grow.chain, TreeConfig()),
+    "chain": eagle(grow.chain, chain_of(7)),
     "eagle3": eagle3(TreeConfig()),
     "eagle3-lean": eagle3(LEAN),
     "small": small(grow.confidence, TreeConfig()),
-    "small-chain": small(grow.chain, CHAIN),
-    "small-chain-sampled": small(grow.static_sampled, CHAIN, sampled=True),
+    "small-chain": small(grow.chain, chain_of(7)),
+    "small-chain-sampled": small(grow.static_sampled, chain_of(7), sampled=True),
     "small-tree-sampled": small(grow.static_sampled, EAGLE1, sampled=True),
     "medusa": medusa(MEDUSA_TREE),
     "mtp": mtp(grow.confidence, TreeConfig()),

@@ -25,8 +25,11 @@ from ..config import ModelConfig, TreeConfig
 from ..head import Grow, TreeDrafter, TreeSession
 from ..model import GPT
 
-# one child a node; `grow.chain` needs no `paths`, `grow.static_sampled` takes the shape from them: "0", "00", ...
-CHAIN = TreeConfig(num_nodes=8, depth=7, paths=tuple("0" * level for level in range(1, 8)))
+
+def chain_of(length: int) -> TreeConfig:
+    """The limits of chains: `grow.chain` needs no `paths`, `grow.static_sampled` takes the shape from them, one child
+    a node."""
+    return TreeConfig(num_nodes=length + 1, depth=length, paths=tuple("0" * level for level in range(1, length + 1)))
 
 
 class SmallModelDrafter(TreeDrafter):

@@ -21,6 +21,7 @@ from .cycles import batch_laws, two_cycles
 from .guarded import BrokenContract, OutOfTime
 from .known import name_of
 from .law import BranchLimit, HiddenState, Limits, Number, total_variation
+from .sources import none_unwatched
 from .uniform import Undecided
 from .watch import watched
 from .whole import Decoding, decodings, got_texts, named, wanted_texts
@@ -141,7 +142,7 @@ def what_is_wrong(sampler: Sampler, world: World | Decoding, verdict: Verdict) -
     """What speaks against the sampler in one world. None: nothing does, and the verdict rests on this world too, or
     has become "undecided"."""
     try:
-        with watched():
+        with watched(), none_unwatched():
             return (judge if verdict.bits is None else judge_support)(sampler, world, verdict)
     except BrokenContract as error:
         if isinstance(error.__cause__, OutOfTime):

@@ -25,7 +25,7 @@ def guarded(call: Callable[[], Any], arguments: Sequence[Any], seconds: float) -
     """What `call` returns; `arguments` are those that the function gets. `BrokenContract` when it raises,
     does not return in time or leaves the arguments changed. `NoVerdict` goes through; where the function
     caught it and went on, `watched` raises it again at its end."""
-    before = copy.deepcopy(arguments)
+    before = [copied(argument) for argument in arguments]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -73,6 +73,13 @@ def within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
         if rung:
             raise rung[0]
+
+
+def copied(value: Any) -> Any:
+    """What `same` will compare a value with. Numbers in arrays cannot change, Fractions neither."""
+    if isinstance(value, list):
+        return [copied(part) for part in value]
+    return value.copy() if isinstance(value, np.ndarray) else copy.deepcopy(value)
 
 
 def same(a: Any, b: Any) -> bool:

@@ -73,7 +73,8 @@ class EnumeratingDice:
         check_weights(weights)
         values = _exact(weights)
         total = sum(values)
-        return int(self._answer(name, list(range(len(values))), [value / total for value in values]))
+        probabilities = values if total == 1 else [value / total for value in values]
+        return int(self._answer(name, list(range(len(values))), probabilities))
 
     def _answer(self, name: Name, answers: list, probabilities: list[Number]) -> int | bool:
         if name in self.asked:

@@ -4,6 +4,7 @@
     faster.svg        seconds per token of plain decoding over those of each drafter
     alpha.svg         share accepted at each place of a chain draft, of those that were tried there
     calibration.svg   share of drafted tokens accepted, by draft probability
+    study_NAME.svg    what each study says
 
 Read next: `readme.py`.
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from ..checkpoint import write_atomically
 from .record import Row, read_rows
+from .study import STUDIES
 from .svg import Bar, Point, bars, lines
 
 DOMAIN = "code"
@@ -68,6 +70,7 @@ PICTURES: dict[str, tuple[str, Callable[[Sequence[Row]], str]]] = {  # file -> f
     "faster.svg": ("compare.json", faster),
     "alpha.svg": ("compare.json", alpha),
     "calibration.svg": ("bench.json", calibration),
+    **{f"study_{name}.svg": (f"study_{name}.json", study.picture) for name, study in STUDIES.items()},
 }
 
 

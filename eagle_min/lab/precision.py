@@ -12,7 +12,7 @@ behind the same cached prefix, it reads each path token by token. Per node, at t
     chance of it     the share of all uniform numbers that would draw another token
 
 There is one tree behind each prefix. In a long text accepted rows of earlier trees stay in the cache, so
-that differences add up. Nothing is timed. Read next: `study.py`.
+that differences add up. Nothing is timed. Read next: `rates.py`.
 """
 
 import argparse

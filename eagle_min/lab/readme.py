@@ -17,13 +17,16 @@ from pathlib import Path
 
 from ..checkpoint import SHIPPED, read_card, write_atomically
 from ..config import require
-from . import bank, bench, compare, rules
-from .record import Row, markdown_table, read_rows
+from . import bank, bench, choose, compare, rules, typical
+from .record import Column, Row, markdown_table, read_rows
+from .study import STUDIES
 
 RESULTS = SHIPPED / "results"
 CARD = SHIPPED / "tiny" / "target.json"
 BESIDE_TESTS = ("bank", "controls", "score")  # stored in tests/, by a script there of the same name
-COLUMNS_WITH = {  # by a field that the rows have
+COLUMNS_WITH = {  # by a field that the rows have; the first that fits
+    "chosen": choose.COLUMNS,
+    "bonus": typical.COLUMNS,
     "drafter": compare.COLUMNS,
     "rule": rules.COLUMNS,
     "code": bank.NOTICED,
@@ -108,10 +111,26 @@ def render(name: str, rows: list[Row]) -> str:
     kept = [row for row in rows if whole or part in (row.get("figure"), row.get("domain"))]
     require(bool(kept), f"rows for the table {name}", 0, "at least 1")
     try:
-        columns = SECOND_TABLES.get(name) or next(c for key, c in COLUMNS_WITH.items() if key in kept[0])
-        return f"{markdown_table(columns, kept)}\n\n{origin(kept[0])}\n"
+        text = study_text(kept) if "study" in kept[0] else markdown_table(columns_of(name, kept[0]), kept)
+        return f"{text}\n\n{origin(kept[0])}\n"
     except (KeyError, TypeError, AttributeError, ValueError, StopIteration) as error:
         raise ValueError(f"rows for the table {name} are not complete: {error!r}") from error
+
+
+def columns_of(name: str, row: Row) -> list[Column]:
+    """What a table of this name and of such rows shows."""
+    return SECOND_TABLES.get(name) or next(columns for key, columns in COLUMNS_WITH.items() if key in row)
+
+
+def study_text(rows: list[Row]) -> str:
+    """A study: its claim, what came of it, the picture, and the numbers for who wants them."""
+    name = rows[0]["study"]
+    study = STUDIES[name]
+    table = markdown_table(study.columns, [row for row in rows if "drawn" not in row])
+    drawn = [f"```text\n{row['drawn']}\n```" for row in rows if "drawn" in row]
+    picture = f'<picture><img alt="study {name}" src="tinymodels/results/study_{name}.svg"></picture>'
+    numbers = ["<details><summary>the numbers</summary>", table, *drawn, "</details>"]
+    return "\n\n".join([f"*{study.claim}*", f"Here: {study.verdict(rows)}.", picture, *numbers])
 
 
 def origin(row: Row) -> str:

@@ -10,6 +10,22 @@ X = "eagle_min.exactness."
 
 FAULTS = (
     Fault(
+        "a generator that nobody watches may draw",
+        X + "certify",
+        "with watched(), none_unwatched():",
+        "with watched():",
+        SOURCES + "test_a_draw_that_nobody_watched_is_the_reason_whatever_came_of_it",
+        "beginner: a random number from a source that was bound early is no draw of the law",
+    ),
+    Fault(
+        "arguments are compared with themselves",
+        X + "guarded",
+        "before = [copied(argument) for argument in arguments]",
+        "before = list(arguments)",
+        "tests/test_guarded.py::test_a_sampler_that_changes_its_arguments_is_refuted",
+        "beginner: the copy that was to be compared is no copy",
+    ),
+    Fault(
         "a second question forgets the first answer",
         X + "uniform",
         "chance = (x - self.low) / (self.high - self.low)",

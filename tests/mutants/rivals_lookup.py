@@ -21,8 +21,8 @@ FAULTS = (
     Fault(
         "look-up prefers one token to three",
         LOOKUP,
-        "range(min(LONGEST, len(self.text)), 0, -1)",
-        "range(1, min(LONGEST, len(self.text)) + 1)",
+        "range(min(self.longest, len(self.text)), 0, -1)",
+        "range(1, min(self.longest, len(self.text)) + 1)",
         SEARCH,
         "beginner",
     ),
