@@ -129,7 +129,7 @@ def row_too_late(draft_tokens, draft_probs, target_probs):
 def bonus_forgotten(draft_tokens, draft_probs, target_probs):
     """Nothing follows when all is accepted: a token is given away, and the law is kept all the same."""
     out = chain_numpy(draft_tokens, draft_probs, target_probs)
-    return out[:-1] if len(out) > len(draft_tokens) else out
+    return out[:-1] if len(out) > len(draft_tokens) > 0 else out
 
 
 def match(tokens, parents, target_probs):

@@ -36,6 +36,25 @@ def likely_drafts_taken(tokens, q, p, *, dice):
     return judged(tokens, q, p, dice, (), lambda place, p, q, token: p[token] >= Fraction(9, 10))
 
 
+def very_rare_tokens_dropped(tokens, q, p, *, dice):
+    """An epsilon cut-off: nothing below a hundredth is ever emitted."""
+    return judged(tokens, q, np.array([normed(np.where(row < Fraction(1, 100), 0, row)) for row in p]), dice, ())
+
+
+def nothing_drafted_is_greedy(tokens, q, p, *, dice):
+    return judged(tokens, q, p, dice, ()) if len(tokens) else [int(np.argmax(p[0]))]
+
+
+def third_residual_without_q(tokens, q, p, *, dice):
+    """From the third draft on a refused token is struck out of p, and that is all."""
+    out = judged(tokens[:2], q[:2], p[:3], dice, ())
+    if len(out) <= 2 or len(tokens) < 3:
+        return out if len(out) <= 2 else [*tokens[:2], *judged(tokens[2:], q[2:], p[2:], dice, ("more",))]
+    if dice.accept(min(1, p[2, tokens[2]] / q[2, tokens[2]]), ("third",)):
+        return [*tokens, dice.categorical(p[3], ("last",))]
+    return [*tokens[:2], dice.categorical(np.where(np.arange(len(p[2])) == tokens[2], 0, p[2]), ("rest",))]
+
+
 def third_draft_free(tokens, q, p, *, dice):
     return judged(tokens, q, p, dice, (), lambda place, *_: place >= 2)
 
@@ -87,6 +106,25 @@ def shared_coins(tokens, q, p, *, dice):
     return rows(tokens, q, p, Sharing())
 
 
+def coins_of_the_second_row(tokens, q, p, *, dice):
+    """What rows with drafts share from the third such row on: the second one's first coin."""
+    with_drafts = [row for row, each in enumerate(tokens) if len(each)]
+    known: dict = {}
+
+    class Sharing:
+        def accept(self, chance, name):
+            if name[1:] == ("coin", 0) and name[0] in with_drafts[1:]:
+                key = chance, with_drafts[1]
+                known[key] = dice.accept(chance, name) if key not in known else known[key]
+                return known[key]
+            return dice.accept(chance, name)
+
+        def categorical(self, weights, name):
+            return dice.categorical(weights, name)
+
+    return rows(tokens, q, p, Sharing())
+
+
 def recursive(tokens, parents, q, p, dice, residual: Callable, reuse: bool = False) -> list[int]:
     """Recursive rejection without replacement. `residual(node, number, p, q)` is what is left of p after the refusal
     number 1, 2, ... at a node; with `reuse` one coin decides about all children of a node below the root."""
@@ -124,18 +162,48 @@ def no_second_residual_deep_down(tokens, parents, q, p, *, dice):
     return recursive(tokens, parents, q, p, dice, wrong)
 
 
+def third_sibling_free(tokens, parents, q, p, *, dice):
+    """What is left of p behind two refusals is given to the third sibling."""
+
+    def residual(node, number, law, draft):
+        if number < 2 or parents.tolist().count(node) < 3:
+            return right_residual(node, number, law, draft)
+        third = [child for child, parent in enumerate(parents) if parent == node][2]
+        return (np.arange(len(law)) == tokens[third]) * Fraction(1)
+
+    return recursive(tokens, parents, q, p, dice, residual)
+
+
+def third_child_free(tokens, parents, p, *, dice):
+    """A walk that draws the target's token, but where there are three children takes the third when none is met."""
+    node, out = 0, []
+    while True:
+        below = [child for child, parent in enumerate(parents) if parent == node]
+        out.append(dice.categorical(p[node], ("token", node)))
+        met = [child for child in below if tokens[child] == out[-1]]
+        if not met and len(below) == 3:
+            out[-1], met = int(tokens[below[2]]), below[2:]
+        if not met:
+            return out
+        node = met[0]
+
+
 def one_coin_deep_down(tokens, parents, q, p, *, dice):
     return recursive(tokens, parents, q, p, dice, right_residual, reuse=True)
 
 
 WRONG = [
     *(("chain", f) for f in (rare_tokens_dropped, likely_drafts_taken, third_draft_free, one_of_three_tokens_too_many)),
-    *(("batch", f) for f in (later_rows_accept_all, first_rows_draft_laws, shared_coins)),
+    *(("chain", f) for f in (very_rare_tokens_dropped, nothing_drafted_is_greedy, third_residual_without_q)),
+    *(("batch", f) for f in (later_rows_accept_all, first_rows_draft_laws, shared_coins, coins_of_the_second_row)),
     *(("tree-sampled", f) for f in (no_residual_deep_down, no_second_residual_deep_down, one_coin_deep_down)),
+    ("tree-sampled", third_sibling_free),
+    ("tree", third_child_free),
 ]
 
 
-QUICK = (likely_drafts_taken, later_rows_accept_all, no_residual_deep_down)  # the others in the ci tier
+# the others in the ci tier
+QUICK = (likely_drafts_taken, nothing_drafted_is_greedy, third_child_free, later_rows_accept_all, no_residual_deep_down)
 
 
 @pytest.mark.parametrize(

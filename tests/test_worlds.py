@@ -8,16 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import accumulate, product
 
 import numpy as np
 import pytest
 from hypothesis import Phase, given, seed, settings
 
+from eagle_min.config import SamplingConfig
 from eagle_min.exactness.certify import SEARCH, WORLDS
 from eagle_min.exactness.law import law
-from eagle_min.exactness.whole import SAMPLINGS, Decoding, filtered
-from eagle_min.exactness.worlds import MAX_VOCAB, MAX_WEIGHT, Table, Text, World, drawn_tree, likeliest_tree
+from eagle_min.exactness.whole import SAMPLINGS, Decoding, filtered, squared
+from eagle_min.exactness.worlds import HEAVY, MAX_VOCAB, MAX_WEIGHT, Table, Text, World, drawn_tree, likeliest_tree
 from eagle_min.sampling import next_token_law
 
 SEEDS = range(1, 4)
@@ -117,7 +118,7 @@ def first_node(world: World) -> dict[str, bool]:
 @pytest.mark.parametrize("kind", [kind for kind in WORLDS if kind != "loop"])
 def test_worlds_of_one_cycle_reach_the_corners(kind):
     found = shares(kind, first_node)
-    least = dict.fromkeys(found, 0.25) | {"a residual of two tokens or more": 0.1}  # which takes three tokens
+    least = dict.fromkeys(found, 0.2) | {"a residual of two tokens or more": 0.1}  # which takes three tokens
     assert len(found) == {"chain": 4, "batch": 4}.get(kind, 5)
     assert all(sum(figures) / len(figures) >= least[part] for part, figures in found.items())
 
@@ -143,6 +144,11 @@ def told(decoding: Decoding) -> dict[str, bool]:
         "a top_p that cuts": law != without_top_p,
         "a top_k that cuts": sampling.top_k is not None and sampling.top_k < vocab_size,
         "a stop token": bool(decoding.stop),
+        "two stop tokens": len(decoding.stop) == 2 < vocab_size,
+        "temperature 2": sampling.temperature == 2,
+        "a top_k and a top_p": sampling.top_k is not None and sampling.top_p < 1,
+        "a token behind which nothing is drafted": decoding.silent is not None,
+        "a node below one of two siblings": parents.count(0) == 2 and len(parents) == 4,
         "children that are drawn": decoding.sampled,
         "siblings that are all there is": parents.count(0) == vocab_size,
     }
@@ -155,8 +161,8 @@ def test_a_third_of_the_loops_goes_on_behind_siblings():
 
 def test_loops_reach_the_corners_too():
     found = shares("loop", told)
-    least = {"siblings that are all there is": 0.02, "a stop token": 0.25}
-    assert len(found) == 14
+    least = {"siblings that are all there is": 0.02, "a single draft": 0.03, "a stop token": 0.25}
+    assert len(found) == 19
     assert all(sum(figures) / len(figures) >= least.get(part, 0.05) for part, figures in found.items())
 
 
@@ -166,13 +172,22 @@ def test_filters_are_those_of_the_package():
         if any(weights):
             row = tuple(Fraction(weight, sum(weights)) for weight in weights)
             for sampling in SAMPLINGS:
-                assert filtered(row, sampling) == tuple(next_token_law(np.array(row), sampling)), (row, sampling)
+                if sampling.temperature <= 1:
+                    assert filtered(row, sampling) == tuple(next_token_law(np.array(row), sampling)), (row, sampling)
+            flat = SamplingConfig(2.0)  # of squares: takes roots, so in floats
+            [square] = squared(Table((row,))).rows
+            with np.errstate(divide="ignore"):
+                logits = np.log(np.array(square, dtype=float))
+            assert np.allclose(np.array(filtered(square, flat), dtype=float), next_token_law(logits, flat))
+            assert filtered(square, flat) == row
 
 
 def test_no_share_of_small_weights_is_the_top_p_that_is_tried():
     """Else rounding would decide which tokens a decoder keeps, and a right one would be refuted."""
     tried = {Fraction(sampling.top_p).limit_denominator(1000) for sampling in SAMPLINGS} - {1}
     assert tried
-    for weights in product(range(MAX_WEIGHT + 1), repeat=MAX_VOCAB):
-        for part in range(1, sum(weights)):
-            assert Fraction(part, sum(weights)) not in tried
+    for weights, power in product(product((*range(MAX_WEIGHT + 1), *HEAVY), repeat=MAX_VOCAB), (1, 2)):
+        falling = sorted((weight**power for weight in weights if weight), reverse=True)
+        for kept in range(1, len(falling) + 1):  # as top_k leaves them
+            parts = list(accumulate(falling[:kept]))
+            assert not {Fraction(part, parts[-1]) for part in parts} & tried

@@ -5,6 +5,7 @@ function does is looked up by its name; what is not in the table is undecided, a
 table's functions do not know. Read next: `tensors.py`.
 """
 
+import math
 import operator
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -31,7 +32,7 @@ COMPARISONS = {
     "le less_equal __le__": operator.le,
     "gt greater __gt__": operator.gt,
     "ge greater_equal __ge__": operator.ge,
-    "eq equal __eq__": operator.eq,
+    "eq __eq__": operator.eq,
     "ne not_equal __ne__": operator.ne,
 }
 ARITHMETIC = {
@@ -48,8 +49,11 @@ UNARY = {
     "abs absolute __abs__": abs,
     "reciprocal": lambda x: 1 / x,
     "log": np.log,
+    "log1p": lambda x: np.log(x + 1),
     "exp": np.exp,
+    "floor": math.floor,
 }
+UFUNCS = {"equal": "eq"}  # of numpy, where torch has another name
 IN_PLACE = {
     "mul_ multiply_ __imul__": partial(elements.computed, operator.mul),
     "add_ __iadd__": partial(elements.computed, operator.add),
@@ -68,7 +72,13 @@ OTHERS = {
     "to type type_as float double half bfloat16 int long short char byte bool cpu": elements.cast,
     "shape ndim size dim numel nelement stride device layout requires_grad is_contiguous is_floating_point "
     "is_cuda element_size": elements.asked_about,
+    "zeros_like ones_like empty_like full_like": elements.asked_about,
     "where": elements.selected,
+    "equal": elements.all_equal,
+    "clamp clip": elements.clamped,
+    "clamp_min": lambda func, input, min: elements.clamped(func, input, min),
+    "clamp_max": lambda func, input, max: elements.clamped(func, input, None, max),
+    "cat concat concatenate stack": elements.joined,
     "searchsorted": elements.searchsorted,
     "bucketize": elements.bucketize,
     "__setitem__": elements.written,
@@ -114,9 +124,10 @@ class LazyTensor(Elements):
         return cls(value.store, value.places, value.dtype) if type(value) is Elements else value
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method != "__call__" or ufunc.__name__ not in ANSWERS or kwargs:
+        name = UFUNCS.get(ufunc.__name__, ufunc.__name__)
+        if method != "__call__" or name not in ANSWERS or kwargs:
             undecided(f"numpy.{ufunc.__name__} of a random number is not understood")
-        return self.__torch_function__(getattr(torch, ufunc.__name__), (), inputs)
+        return self.__torch_function__(getattr(torch, name), (), inputs)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -1,7 +1,7 @@
 """The ways in which a sampler is called, and the exact law of what it returns.
 
-    chain         f(draft_tokens, draft_probs, target_probs): n drafts, (n, V), (n + 1, V)
-    tree          f(tokens, parents, target_probs): node 0 is the root, row i the law behind node i
+    chain         f(draft_tokens, draft_probs, target_probs): n drafts, (n, V), (n + 1, V); n may be 0
+    tree          f(tokens, parents, target_probs): node 0 is the root, perhaps alone, row i the law behind node i
     tree-sampled  f(tokens, parents, draft_probs, target_probs): children drawn without replacement
     tree-iid      the same, children drawn with replacement
     batch         f(draft_tokens, draft_probs, target_probs): lists with an entry a sequence, as in `chain`;
@@ -15,7 +15,7 @@ Read next: `cycles.py`.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,17 @@ from .sources import drawing_from
 from .worlds import Row, Text, World, drawn_tree, likeliest_tree, paths
 
 Law = dict[Text, Number]  # of a batch: of pairs of texts
+DRAFTED = "draft of the certifier"  # in the names of draws: another than code under test would take
 TOLERANCE = 1e-6  # total variation that roundings of float32 stay below
+
+
+def parameters_of(function: Callable) -> Collection[str]:
+    """Their names. ValueError for what Python cannot tell them of."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError) as error:
+        allowed = "written in Python, or wrapped in a function that is"
+        raise ValueError(f"function must be {allowed}, got {described(function)}") from error
 
 
 @dataclass(frozen=True)
@@ -45,7 +55,7 @@ class Sampler:
     def __init__(self, function: Callable, kind: str, exact: bool, limits: Limits, bits: int | None = None) -> None:
         """`exact`: hand over arrays of Fractions, not of float64. `bits`: uniform numbers are multiples of 2^-bits."""
         self.function, self.kind, self.exact, self.limits, self.bits = function, kind, exact, limits, bits
-        self.takes_dice = "dice" in inspect.signature(function).parameters
+        self.takes_dice = "dice" in parameters_of(function)
         self.num_branches = 0
         self.corners: list[str] = []  # what only rounding, or a number of exactly 0, decided
 
@@ -116,7 +126,7 @@ def token_ids(returned: Any) -> Text:
         path = tuple(int(number) for number in numbers)
         if path == tuple(numbers):
             return path
-    except (TypeError, ValueError, OverflowError) as error:
+    except Exception as error:  # what was returned may raise anything
         raise BrokenContract(f"returned {described(returned)}: no list of token ids") from error
     raise BrokenContract(f"returned {described(returned)}: no list of token ids")
 
@@ -142,7 +152,7 @@ def as_chain(returned: Any, drafted: np.ndarray, vocab_size: int) -> Text:
 
 def play_chain(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
     """Draw a chain, judge it."""
-    drafted, q, p = drawn_chain(sampler, world, text, world.num_drafted, dice, ("drafted",))
+    drafted, q, p = drawn_chain(sampler, world, text, world.num_drafted, dice, (DRAFTED,))
     return as_chain(sampler.call(dice, drafted, q, p), drafted, world.target.vocab_size)
 
 
@@ -150,7 +160,7 @@ def play_batch(sampler: Sampler, world: World, text: Text, dice: Dice) -> tuple[
     """All sequences of a batch in one call, with chains of `world.sizes` drafts."""
     vocab_size = world.target.vocab_size
     batch = [
-        drawn_chain(sampler, world, (*text, *before), size, dice, ("drafted", number))
+        drawn_chain(sampler, world, (*text, *before), size, dice, (DRAFTED, number))
         for number, (before, size) in enumerate(zip(prompts(world), world.sizes))
     ]
     drafted, q, p = map(list, zip(*batch))
@@ -179,7 +189,7 @@ def play_tree(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
 
 def play_sampled(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
     """A tree of a fixed shape with sampled children; nodes its laws cannot fill are left out."""
-    tokens, parents = drawn_tree(world, text, dice, ("drafted",), replace=sampler.kind == "tree-iid")
+    tokens, parents = drawn_tree(world, text, dice, (DRAFTED,), replace=sampler.kind == "tree-iid")
     texts = [(*text, *path) for path in paths(tokens, tuple(parents))]
     vocab_size = world.target.vocab_size
     q = sampler.array([world.draft(t) for t in texts], vocab_size)

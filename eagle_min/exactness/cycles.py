@@ -48,19 +48,19 @@ def batch_laws(sampler: Sampler, world: World) -> tuple[Law, Law]:
     return got, wanted_rows(world)
 
 
-def two_cycles(sampler: Sampler, world: World, first_cycle: Law | None = None) -> tuple[Law, Law]:
-    """Got and wanted: the joint law of the first tokens over two cycles. `first_cycle`: the law of what the first
-    one returns, from who has it already."""
-    length = world_length(world, sampler.kind)
-    got: Law = {}
-    for first, chance in (first_cycle or sampler.cycle_law(world, ())).items():
-        for second, more in sampler.cycle_law(world, first).items():
-            key = (*first, *second)
-            got[key] = got.get(key, 0) + chance * more
+def all_cycles(sampler: Sampler, world: World, first_cycle: Law | None = None) -> tuple[Law, Law]:
+    """Got and wanted: the joint law of the first tokens over the cycles of the world, one or two. `first_cycle`: the
+    law of what the first one returns, from who has it already."""
+    length, got = world_length(world, sampler.kind), first_cycle or sampler.cycle_law(world, ())
+    for _ in range(world.num_cycles - 1):
+        before, got = got, {}
+        for text, chance in before.items():
+            for rest, more in sampler.cycle_law(world, text).items():
+                got[*text, *rest] = got.get((*text, *rest), 0) + chance * more
     return completed(world.target, got, length), dict(joint(world.target, (), length))
 
 
 def world_length(world: World, kind: str) -> int:
-    """Tokens that are compared: one more than a first cycle can commit, but in a batch no more."""
+    """Tokens that are compared: where a second cycle is played one more than the first can commit."""
     longest = max(map(len, paths([0] * len(world.parents), world.parents)))
-    return longest + (1 if kind == "batch" else 2)
+    return longest + (1 if kind == "batch" else world.num_cycles)

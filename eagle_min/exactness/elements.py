@@ -25,7 +25,8 @@ class Elements(Undrawn):
     tensor of any shape and strides."""
 
     def __init__(self, store: np.ndarray, places: Tensor, dtype: torch.dtype) -> None:
-        keeps_number(name_of(dtype))
+        if not keeps_number(name_of(dtype)):
+            undecided(f"a random number is put into a tensor of {name_of(dtype)}")
         self.store, self.places, self.dtype = store, places, dtype
 
     @classmethod
@@ -107,6 +108,26 @@ def computed(operation: Callable, func: Any, input: Any, other: Any, *, alpha: f
     return tensor_of(by_items(operation, input, other), result_type(input, other))
 
 
+def all_equal(func: Any, input: Any, other: Any) -> bool:
+    """`torch.equal`."""
+    return tuple(input.shape) == tuple(other.shape) and bool(compared(operator.eq, func, input, other).all())
+
+
+def clamped(func: Any, input: Any, min: Any = None, max: Any = None) -> "Tensor | Elements":
+    """Between two bounds, each a number or a tensor."""
+    lowest, highest = -np.inf if min is None else min, np.inf if max is None else max
+    dtype = result_type(input, highest if min is None else lowest)
+    items = by_items(lambda x, low, high: low if x < low else high if x > high else x, input, lowest, highest)
+    return tensor_of(items, dtype)
+
+
+def joined(func: Callable, tensors: Any, dim: int = 0) -> "Tensor | Elements":
+    """`torch.cat` and `torch.stack`."""
+    like = func(list(map(blank_of, tensors)), dim)
+    join = np.stack if func.__name__ == "stack" else np.concatenate
+    return tensor_of(join([np.asarray(items_of(tensor), dtype=object) for tensor in tensors], axis=dim), like.dtype)
+
+
 def mapped(operation: Callable, func: Any, input: Elements) -> "Tensor | Elements":
     """A function of one number."""
     return tensor_of(by_items(operation, input), input.dtype)
@@ -161,16 +182,21 @@ def selected(func: Callable, condition: Tensor, input: Any, other: Any) -> "Tens
 
 
 def searched(bounds: Tensor, values: Any, right: bool, side: str | None) -> Tensor:
-    """Where each random number falls among sorted boundaries: one question a boundary."""
+    """Where each random number falls among boundaries: halving what is left, as torch does, for where they do not rise
+    it makes a difference."""
     values = Elements.of(opened(values), bounds.dtype) if isinstance(values, Lazy) else values
     if values.dtype != bounds.dtype:
         raise TypeError(f"{values.dtype} among {bounds.dtype}")
-    reached = operator.lt if right or side == "right" else operator.le
+    below = operator.lt if right or side == "right" else operator.le
     table = np.broadcast_to(items_of(bounds), (*values.shape[:-1], bounds.shape[-1]))
     found = []
     for place, item in np.ndenumerate(values.items):
-        row = table[place[:-1]]
-        found.append(next((i for i, bound in enumerate(row) if reached(item, bound)), len(row)))
+        row, low = table[place[:-1]], 0
+        high = len(row)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if below(item, row[middle]) else (middle + 1, high)
+        found.append(low)
     return torch.tensor(found).reshape(values.shape)
 
 

@@ -24,18 +24,34 @@ RACE, NORMAL = refuse("a race of exponential or Gumbel numbers"), refuse("a norm
 STATE = refuse("a seed or a saved state of the generator")
 
 
-def check_seed(seed: Any) -> None:
-    """Undecided for a generator that a run makes with a seed: it would draw the same numbers each time."""
-    if seed is not None and CURRENT.dice is not None and not isinstance(seed, NumpySource | BitSource):
+FRESH = itertools.count()
+
+
+class Stream:
+    """The numbers that a generator has before it: two that began alike, or one and its copy, have the same."""
+
+    def __init__(self, *origin: Any) -> None:
+        self.origin = origin
+
+
+def stream_of(family: str, seed: Any) -> Stream:
+    """What a new generator draws from. Undecided for one that a run makes with a seed: it would draw the same numbers
+    each time."""
+    if isinstance(seed, SeedSource):
+        return Stream(*seed.stream.origin)
+    if isinstance(seed, NumpySource | BitSource):
+        return seed.stream  # no copy: both draw on
+    if seed is not None and CURRENT.dice is not None:
         undecided("a generator is made in the call from a seed, so it draws the same numbers each time")
+    return Stream(family, next(FRESH)) if seed is None else Stream(family, "seed", repr(seed))
 
 
 def summed_to_one(p: Any, size: int) -> np.ndarray:
     """`p` (size,) as numpy wants it: of another length, or not normalised, it is refused."""
-    p = np.asarray(p)
+    own = p.dtype if isinstance(p, np.ndarray) and p.dtype.kind == "f" else np.float64  # a tensor's counts for nothing
+    p, tolerance = np.asarray(p), math.sqrt(np.finfo(own).eps)
     if p.shape != (size,):
         raise Impossible("a and p must have same size")
-    tolerance = math.sqrt(np.finfo(p.dtype if p.dtype.kind == "f" else np.float64).eps)
     if abs(math.fsum(map(float, p)) - 1) > max(tolerance, 1.5e-8):
         raise Impossible("probabilities do not sum to 1")
     return p
@@ -67,7 +83,7 @@ class NumpySource:
 
     def __init__(self, seed: Any = None) -> None:
         """`seed`: as for `default_rng`, so also a generator."""
-        check_seed(seed)
+        self.stream = stream_of("numpy", seed)
 
     def uniform(self, low: float = 0.0, high: float = 1.0, size: Any = None) -> Any:
         low, high = scalar(low), scalar(high)
@@ -158,10 +174,14 @@ class LegacySource(NumpySource):
 
 @stands_for(np.random.PCG64, "numpy.random.BitGenerator")
 class BitSource:
-    """What stands for numpy's bit generators and `SeedSequence`: something to make a generator of."""
+    """What stands for numpy's bit generators: something to make a generator of."""
 
     def __init__(self, seed: Any = None) -> None:
-        check_seed(seed)
+        self.stream = stream_of("numpy", seed)
+
+
+class SeedSource(BitSource):
+    """What stands for `SeedSequence`: bit generators that are made of one begin alike."""
 
 
 @stands_for(random.Random, "random", IndexError)
@@ -169,7 +189,7 @@ class PythonSource:
     """What stands for `random.Random` and the functions of `random`."""
 
     def __init__(self, x: Any = None) -> None:
-        check_seed(x)
+        self.stream = stream_of("python", x)
 
     def random(self) -> Lazy:
         return CURRENT.uniform()

@@ -6,6 +6,7 @@ Read next: `contracts.py`.
 
 import contextlib
 import copy
+import itertools
 import signal
 import threading
 import warnings
@@ -15,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from .reasons import NoVerdict, described
+
+MOST_RETURNED = 10_000  # that are taken from something without an end
 
 
 class BrokenContract(Exception):
@@ -32,7 +35,7 @@ def guarded(call: Callable[[], Any], arguments: Sequence[Any], seconds: float) -
             with within(seconds):
                 returned = call()
                 if isinstance(returned, Iterator):  # a generator has not run yet
-                    returned = list(returned)
+                    returned = list(itertools.islice(returned, MOST_RETURNED))
         except OutOfTime as error:
             raise BrokenContract(f"did not return within {seconds:g} seconds") from error
         except (NoVerdict, KeyboardInterrupt):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..dice import Dice
 from .contracts import TOLERANCE, Law, Sampler
-from .cycles import two_cycles
+from .cycles import all_cycles
 from .guarded import BrokenContract
 from .law import BranchLimit, total_variation
 from .rules import chain_by, ratio, residual, token_by_token
@@ -112,7 +112,7 @@ def name_of(sampler: Sampler, world: World, got: Law) -> str | None:
     for known in KNOWN.get(sampler.kind, ()):
         other = Sampler(known.sampler, sampler.kind, sampler.exact, sampler.limits)
         try:
-            law, _ = two_cycles(other, world)
+            law, _ = all_cycles(other, world)
         except (BrokenContract, BranchLimit):
             continue
         if total_variation(law, got) <= TOLERANCE:

@@ -12,7 +12,7 @@ from .sample import FALSE_ALARM
 from .whole import Decoding, named
 from .worlds import Row, Text, World
 
-EXIT_STATUS = {"exact": 0, "refuted": 1, "undecided": 2}
+EXIT_STATUS = {"exact": 0, "refuted": 1, "undecided": 3}  # 2 is for bad input, as with every command
 MOST_TEXTS, MOST_LAWS = 8, 6  # of a counterexample that are shown
 
 
@@ -94,6 +94,8 @@ def describe(world: World | Decoding, texts: Sequence[Text]) -> list[str]:
         told = [
             f"prompt {list(world.prompt)}, at most {world.max_new_tokens} tokens, stop {sorted(world.stop)}, "
             f"{named(world.sampling)}, {drafted}"
+            + ("" if world.silent is None else f", nothing drafted behind {world.silent}"),
+            "where tokens are equally likely the smaller ids stay",
         ]
         tables = world.world
     ranks = f", ranks {list(tables.ranks)}" if any(tables.ranks) else ""

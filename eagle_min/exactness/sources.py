@@ -9,6 +9,7 @@ Read next: `generators.py`.
 import contextlib
 import functools
 import inspect
+import linecache
 import math
 import pickle
 import random
@@ -29,7 +30,8 @@ from .uniform import Lattice, Lazy, Uniform
 MOST_ANSWERS = 10_000  # of one question
 IGNORED = ("generator", "device", "layout", "requires_grad", "pin_memory")  # nothing of them reaches the law
 # what errors say that are about the arrays and numbers which stand for others
-OURS = re.compile(r"\bLazy|Undrawn|numpy\.object_|dtype\('O'\)|object arrays?\b|for the input types")
+OURS = re.compile(r"\bLazy|Undrawn|numpy\.object_|dtype\('O'\)|object arrays?\b|for the input types|of type Fraction")
+TYPE_CHECK = re.compile(r"\bisinstance\(|\btype\(")
 real_state = random.getstate  # of the generator behind the functions of `random`
 
 
@@ -50,6 +52,12 @@ class Current:
         self.num_draws = 0
         self.corners: list[str] = []
         self.bits: int | None = None
+        self.streams: dict[tuple, object] = {}  # how a generator began -> the one that draws
+
+    def draws_from(self, origin: tuple, stream: object) -> None:
+        """Undecided where another generator that began in the same way draws too: they give the same numbers."""
+        if self.streams.setdefault(origin, stream) is not stream:
+            undecided("two generators of one seed draw the same numbers, or one and its copy")
 
     def name(self) -> tuple[str, int]:
         if self.dice is None:
@@ -83,11 +91,14 @@ def drawing_from(dice: Dice, corners: list[str], bits: int | None = None) -> Ite
     exactly 0 decides; with `bits` uniform numbers are multiples of 2^-bits. `Undecided` for errors that say no more
     than that a number is not there."""
     CURRENT.dice, CURRENT.num_draws, CURRENT.corners, CURRENT.bits = dice, 0, corners, bits
+    CURRENT.streams = {}
     try:
         yield
     except Exception as error:
         if OURS.search(described(error)):
             undecided(described(error), last_frame(error))
+        if CURRENT.num_draws and checks_a_type(last_frame(error)):
+            undecided(f"{described(error)}, where perhaps the type of a random number is looked at", last_frame(error))
         raise
     finally:
         CURRENT.dice = None
@@ -119,6 +130,12 @@ def last_frame(error: Exception) -> FrameType:
     return trace.tb_frame
 
 
+def checks_a_type(frame: FrameType) -> bool:
+    """Does the line that raised, or the one before it, ask for a type? What stands for a number has another one."""
+    lines = (linecache.getline(frame.f_code.co_filename, frame.f_lineno - back) for back in (0, 1))
+    return any(map(TYPE_CHECK.search, lines))
+
+
 def possible(check: Callable[[Any], None], value: Any) -> None:
     """`Impossible` where a check of the dice finds a value out of range."""
     try:
@@ -136,6 +153,8 @@ def scalar(value: Any) -> Any:
 
 def answered(name: str, answer: Callable, args: tuple, kwargs: dict, kind: type[Exception]) -> Any:
     """What `answer` returns in the place of the function `name`, whose errors are of class `kind`."""
+    if isinstance(generator := kwargs.get("generator"), torch.Generator):
+        CURRENT.draws_from(("torch", generator.initial_seed()), generator)
     kwargs = {key: v for key, v in kwargs.items() if key not in IGNORED and not (key == "out" and v is None)}
     try:
         return answer(*args, **kwargs)
@@ -154,6 +173,8 @@ def stands_for(real: Any, name: str, kind: type[Exception] = ValueError) -> Call
     def wrapped(method: FunctionType) -> Callable:
         @functools.wraps(method)
         def asked(*args: Any, **kwargs: Any) -> Any:
+            if (stream := getattr(args[0], "stream", None)) is not None:
+                CURRENT.draws_from(stream.origin, stream)
             return answered(f"{name}.{method.__name__}", method, args, kwargs, kind)
 
         return asked

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from .arrays import WRITING, LazyTensor, torch_name
+from .elements import items_of
 from .reasons import undecided
 from .sources import CURRENT, Impossible, answered, even, filled, refuse, several
 from .undrawn import Undrawn, UndrawnArray
@@ -123,8 +124,15 @@ def like_of(*args: Any, **kwargs: Any) -> Tensor:
     return torch.empty(*args, **kwargs, device="meta")
 
 
+def only_floating(name: str, dtype: torch.dtype) -> None:
+    """As torch, which draws no whole numbers in this way."""
+    if not dtype.is_floating_point:
+        raise Impossible(f'"{name}" not implemented for {dtype}', NotImplementedError)
+
+
 def coins(shape: Any, dtype: torch.dtype) -> LazyTensor:
     """Uniform numbers in [0, 1)."""
+    only_floating("check_uniform_bounds", dtype)
     return LazyTensor.of(filled(tuple(shape)), dtype)
 
 
@@ -144,12 +152,15 @@ def uniform_(mode: TorchSource, input: Any, low: float = 0.0, high: float = 1.0,
     low, high = names.pop("from", low), names.pop("to", high)
     if names:
         raise TypeError(f"{names}")
-    mode.taken(input).write((coins(input.shape, input.dtype) * (high - low) + low).items)
+    drawn = coins(input.shape, input.dtype) * (high - low) + low
+    mode.taken(input).write(items_of(drawn))
     return input
 
 
 def bernoulli(mode: TorchSource, input: Tensor, p: float | None = None) -> Tensor:
     """1 with the probabilities of `input`, or with `p`; in the dtype of `input`."""
+    if p is None:
+        only_floating("bernoulli_tensor_cpu_p_", input.dtype)
     chances = input.double() if p is None else torch.full(input.shape, float(p))
     drawn = [float(CURRENT.accept(x)) for x in chances.flatten().tolist()]
     return torch.tensor(drawn, dtype=input.dtype).reshape(input.shape)
@@ -163,6 +174,8 @@ def bernoulli_(mode: TorchSource, input: Tensor, p: Any = 0.5) -> Tensor:
 
 def multinomial(mode: TorchSource, input: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
     """Indices drawn by the weights of each row: (..., num_samples)."""
+    if not input.is_floating_point():
+        raise Impossible(f"multinomial only supports floating-point dtypes for input, got: {input.dtype}")
     rows = input.reshape(-1, input.shape[-1]).double().numpy()
     drawn = torch.tensor([several(row, num_samples, replacement) for row in rows])
     return drawn.reshape(*input.shape[:-1], num_samples)

@@ -6,6 +6,7 @@ under test is not to blame: the function is named and nothing is decided.
 Read next: `uniform.py`.
 """
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -75,6 +76,11 @@ def plain(value: Any) -> Number:
     if isinstance(value, int | np.integer | np.bool_):
         return Fraction(int(value))
     return float(value) if isinstance(value, np.floating) else NotImplemented
+
+
+def reciprocal(x: Number) -> Number:
+    """1 / x on the numbers from 0 on; a threshold below them is passed by all."""
+    return 1 / x if x > 0 else math.inf
 
 
 def keeps_number(dtype: str) -> bool:

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from ..dice import Dice, Name
 from .reasons import Undecided, undecided, where
-from .undrawn import Number, Undrawn, plain
+from .undrawn import Number, Undrawn, plain, reciprocal
 
 __all__ = ["Lattice", "Lazy", "Undecided", "Uniform"]
 
@@ -32,6 +32,9 @@ class Uniform:
         self.dice, self.name, self.corners = dice, name, corners
         self.low, self.high = Fraction(0), Fraction(1)
         self.num_asked = 0
+
+    def __deepcopy__(self, memo: dict) -> "Uniform":
+        return self  # the copy of a number is that number
 
     def below(self, x: Number, closed: bool) -> bool:
         """Is the number below `x`, or with `closed` at most `x`? Asks dice unless it is known.
@@ -60,8 +63,8 @@ class Uniform:
 class Lattice(Uniform):
     """A number k / 2^bits, each k as likely: what a generator returns that has few bits.
 
-    Its probabilities are not those of a uniform number, but what it makes possible is possible with
-    real generators too: a coin of exactly 0, and none above 1 - 2^-bits.
+    Its probabilities are not a uniform number's, but what it makes possible is possible with real ones too: a
+    coin of exactly 0, and none above 1 - 2^-bits.
     """
 
     def __init__(self, dice: Dice, name: Name, corners: list[str], bits: int) -> None:
@@ -243,8 +246,3 @@ class Lazy(Undrawn):
 
     def __repr__(self) -> str:
         return f"<a number that depends on draw {self.source.name}>"
-
-
-def reciprocal(x: Number) -> Number:
-    """1 / x on the numbers from 0 on; a threshold below them is passed by all."""
-    return 1 / x if x > 0 else math.inf

@@ -18,7 +18,7 @@ from unittest import mock
 import numpy as np
 import torch
 
-from .generators import BitSource, GeneratorSource, LegacySource, PythonSource
+from .generators import BitSource, GeneratorSource, LegacySource, PythonSource, SeedSource
 from .reasons import none_lost, undecided
 from .sources import CURRENT, refuse, refuse_in_run
 from .tensors import TorchSource, from_array
@@ -32,7 +32,8 @@ CLASSES = {
     "numpy.random": {
         "RandomState": LegacySource,
         **dict.fromkeys(("Generator", "default_rng"), GeneratorSource),
-        **dict.fromkeys("BitGenerator MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence".split(), BitSource),
+        **dict.fromkeys("BitGenerator MT19937 PCG64 PCG64DXSM Philox SFC64".split(), BitSource),
+        "SeedSequence": SeedSource,
     },
 }
 STATES = "manual_seed manual_seed_all seed seed_all get_rng_state set_rng_state initial_seed fork_rng".split()
@@ -40,12 +41,19 @@ ENTROPY = ((os, "urandom"), (os, "getrandom"), (uuid, "uuid1"), (uuid, "uuid4"))
 
 
 class TorchGenerator(torch.Generator):
-    """Stands for the class; refused where it is made in a run."""
+    """Stands for the class; refused where it is made or seeded in a run."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> torch.Generator:
         if CURRENT.dice is not None:
             undecided("a torch.Generator is made in the call, so it draws the same numbers each time")
         return super().__new__(cls, *args, **kwargs)
+
+
+for (
+    _name
+) in "manual_seed seed set_state get_state clone_state graphsafe_set_state graphsafe_get_state set_offset".split():
+    if hasattr(torch.Generator, _name):
+        setattr(TorchGenerator, _name, refuse_in_run(f"torch.Generator.{_name}", getattr(torch.Generator, _name)))
 
 
 def _from_numpy(real: Any, array: Any) -> Any:

@@ -19,7 +19,7 @@ from .law import Number
 Text = tuple[int, ...]
 Row = tuple[Fraction, ...]
 MAX_WEIGHT = 4
-HEAVY = 30  # now and then a weight of so much: a token all but certain, the others rare
+HEAVY = (30, 3000)  # now and then a weight of so much: a token all but certain, the others rare
 MAX_VOCAB = 3  # but where there is little to draw
 # Token by token from one place to the next. With two rows or three, and up to five tokens, another token at any index
 # gives at least half of the texts another row, and a token dropped or two swapped at least a third of them. A sum of
@@ -53,6 +53,7 @@ class World:
     parents: tuple[int, ...]  # parents[0] is -1
     ranks: tuple[int, ...]  # for trees that are a function of the context: which child of its parent a node is
     sizes: tuple[int, ...] = (1, 0)  # for batches: drafts of each sequence
+    num_cycles: int = 2  # that are played, batches apart
 
     @property
     def num_drafted(self) -> int:
@@ -118,7 +119,7 @@ def joint(target: Table, text: Text, length: int) -> Iterator[tuple[Text, Number
 
 def rows(vocab_size: int) -> st.SearchStrategy[Row]:
     """A law with small integer weights, not all 0."""
-    weight = st.sampled_from([*range(MAX_WEIGHT + 1)] * 2 + [HEAVY])
+    weight = st.sampled_from([*range(MAX_WEIGHT + 1)] * 3 + [*HEAVY])
     weights = st.lists(weight, min_size=vocab_size, max_size=vocab_size).filter(any)
     return weights.map(lambda w: tuple(Fraction(weight, sum(w)) for weight in w))
 
@@ -128,37 +129,45 @@ def tables(vocab_size: int) -> st.SearchStrategy[Table]:
     return st.lists(rows(vocab_size), min_size=2, max_size=3).map(lambda found: Table(tuple(found)))
 
 
-CHAINS = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1))  # sizes of vocabulary and chain, as far as they are soon done
-BATCHES = ((1, 1), (2, 1), (1, 2), (0, 1), (1, 0), (0, 2), (1, 0, 1), (0, 1, 1))  # drafts of each sequence
-DEEP_SIBLINGS = (-1, 0, 1, 1), (0, 0, 0, 1)  # two children of a node that is not the root, and their ranks
+# sizes of vocabulary and chain, and cycles, as far as they are soon done; where nothing is drafted, too
+CHAINS = ((2, 1, 2), (2, 2, 2), (2, 3, 2), (3, 0, 2), (3, 1, 2), (3, 2, 2), (4, 1, 2), (3, 3, 1))
+# drafts of each sequence
+BATCHES = (*((1, 1),) * 3, (2, 1), (1, 2), (0, 1), (1, 0), (0, 2), (1, 0, 1), (0, 1, 1), (1, 1, 1))
+# Shapes that are rare among small ones, parents and ranks: two children of a node that is not the root; and three
+# of the root, which leave a choice only where there are four tokens.
+DEEP_SIBLINGS = (-1, 0, 1, 1), (0, 0, 0, 1)
+THREE_SIBLINGS = (-1, 0, 0, 0), (0, 0, 1, 2)
 
 
 @st.composite
 def chains(draw: st.DrawFn) -> World:
     """A world whose drafts are chains."""
-    vocab_size, size = draw(st.sampled_from(CHAINS))
+    vocab_size, size, num_cycles = draw(st.sampled_from(CHAINS))
     target, draft = draw(tables(vocab_size)), draw(tables(vocab_size))
-    return World(target, draft, tuple(range(-1, size)), (0,) * (size + 1))
+    return World(target, draft, tuple(range(-1, size)), (0,) * (size + 1), num_cycles=num_cycles)
 
 
 @st.composite
 def batches(draw: st.DrawFn) -> World:
     """A world in which several sequences are judged at once; three of them, or many drafts, with two tokens only."""
     sizes = draw(st.sampled_from(BATCHES))
-    vocab_size = draw(st.sampled_from((2, 3, 3))) if len(sizes) == 2 >= sum(sizes) else 2
+    vocab_size = draw(st.sampled_from((2, 3, 3, 3))) if len(sizes) == 2 >= sum(sizes) else 2
     target, draft = draw(tables(vocab_size)), draw(tables(vocab_size))
     return World(target, draft, tuple(range(-1, max(sizes))), (0,) * (max(sizes) + 1), sizes)
 
 
 @st.composite
 def trees(draw: st.DrawFn, max_drafted: int = 4, repeated: bool = False) -> World:
-    """A world whose drafts are trees; no node has more children than there are tokens, unless `repeated`. Every
-    third has siblings below a child of the root, which among small shapes are rare."""
+    """A world whose drafts are trees, perhaps a root alone; no node has more children than there are tokens, unless
+    `repeated`. Every fourth or so has siblings below a child of the root, some have three below it, and one cycle."""
+    shape = draw(st.sampled_from((None,) * 7 + (DEEP_SIBLINGS,) * 3 + (THREE_SIBLINGS,))) if max_drafted >= 3 else None
+    if shape is THREE_SIBLINGS:
+        return World(draw(tables(MAX_VOCAB + 1)), draw(tables(MAX_VOCAB + 1)), *shape, num_cycles=1)
     vocab_size = draw(st.integers(2, MAX_VOCAB))
-    if max_drafted >= 3 and draw(st.integers(0, 2)) == 0:
-        return World(draw(tables(vocab_size)), draw(tables(vocab_size)), *DEEP_SIBLINGS)
+    if shape is not None:
+        return World(draw(tables(vocab_size)), draw(tables(vocab_size)), *shape)
     parents, ranks, counts = [-1], [0], [0]
-    for _ in range(draw(st.integers(1, max_drafted))):
+    for _ in range(draw(st.sampled_from((*range(1, max_drafted + 1), *range(2, max_drafted + 1), 2, 0)))):
         open_nodes = [node for node, count in enumerate(counts) if repeated or count < vocab_size]
         parent = draw(st.sampled_from(open_nodes))
         parents.append(parent)
