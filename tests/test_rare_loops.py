@@ -32,15 +32,17 @@ def decoder(
     nothing_drafted: Callable = processed,
 ) -> list[int]:
     """The match walk over the rows of a tree. `law` makes a law of logits and a sampling, `nothing_drafted` where the
-    tree is a root alone; `rows` says which row of the tree a node is judged by; `stops` which tokens end a text."""
-    text = list(prompt)
+    tree is a root alone and was not before; `rows` says which row of the tree a node is judged by; `stops` which
+    tokens end a text."""
+    text, drafted = list(prompt), False
     while True:
         tokens, parents, _ = drafter(text)
         paths: list[list[int]] = [[]]
         for node in range(1, len(tokens)):
             paths.append([*paths[parents[node]], int(tokens[node])])
         logits = np.array([model([*text, *path])[-1] for path in paths])
-        of, node, make = rows(tokens, parents), 0, law if len(tokens) > 1 else nothing_drafted
+        of, node, make = rows(tokens, parents), 0, nothing_drafted if drafted and len(tokens) == 1 else law
+        drafted = drafted or len(tokens) > 1
         while node is not None:
             chances = make(logits[of[node]], sampling)
             text.append(int(np.random.choice(len(chances), p=chances)))

@@ -2,6 +2,7 @@
 
 from . import (
     certifying,
+    certifying_worlds,
     dice,
     grow,
     loop,
@@ -36,6 +37,7 @@ FAMILIES = (
     measuring,
     studies,
     certifying,
+    certifying_worlds,
     rivals_medusa,
     rivals_mtp,
     rivals_small_model,

@@ -52,8 +52,8 @@ FAULTS = (
     Fault(
         "a sampled chain of a small model is a row of siblings",
         DRAFTER,
-        'tuple("0" * level for level in range(1, 8))',
-        "tuple(str(level - 1) for level in range(1, 8))",
+        'tuple("0" * level for level in range(1, length + 1))',
+        "tuple(str(level - 1) for level in range(1, length + 1))",
         IN_TESTS + "test_a_chain_has_one_child_a_node_and_seven_levels",
         "beginner: the law is kept",
     ),
