@@ -279,11 +279,11 @@ def test_the_ratio_rule_makes_a_chain_seven_deep_or_two_to_four_branches():
         assert len(children(tree.parents)[0]) == width
 
 
-@pytest.mark.parametrize(("share", "width"), [(1, 2), (2 / 3, 3), (1 / 3, 4), (0, 4)])
-def test_the_ratio_rule_counts_a_gap_on_a_boundary_to_the_lower_third(share, width):
+@pytest.mark.parametrize(("thirds", "width"), [(3, 2), (2, 3), (1, 4), (0, 4)])
+def test_the_ratio_rule_counts_a_gap_on_a_boundary_to_the_lower_third(thirds, width):
     """And one just above it to the upper one."""
-    sure = math.log(3.0)
-    for gap, wanted in [(sure * share, width), (sure * share + 1e-9, max(1, width - 1) if share else 4)]:
+    boundary = math.log(3.0) * thirds / 3  # rounded as it must be: the last bit decides
+    for gap, wanted in [(boundary, width), (boundary + 1e-9, max(1, width - 1) if thirds else 4)]:
         row = np.array([[0.0, -gap, -9.0, -10.0, -11.0, -12.0]])
         tree = ratio(ROOT, lambda *_, row=row: row, TreeConfig(ratio_threshold=3.0), 1)
         assert len(tree) - 1 == wanted

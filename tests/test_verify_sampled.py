@@ -11,7 +11,7 @@ from oracles import first_tokens_law, sequence_law, token_path
 from strategies import TableModel, World, fewer, rows, worlds
 
 from eagle_min.config import SamplingConfig, TreeConfig
-from eagle_min.dice import SeededDice, draft_draw, target_draw
+from eagle_min.dice import SeededDice, coin, draft_draw, residual_draw, target_draw
 from eagle_min.exactness.law import law, total_variation
 from eagle_min.grow import static_sampled
 from eagle_min.tree import DraftTree
@@ -203,6 +203,31 @@ def test_where_nothing_was_tried_the_last_draw_is_the_targets_own_for_its_positi
 
     assert recursive_rejection(tree, lambda node: certain, Noting(0), position, 5).path == list(range(length + 1))
     assert names == [target_draw(position + length)]
+
+
+@given(st.integers(0, 3))
+def test_the_draw_behind_a_refusal_is_named_after_the_node_where_it_happened(length):
+    """So that no two draws of a cycle have one name, and a text has one set of names whatever was drafted."""
+    p, q = np.array([0.5, 0.5]), np.array([0.25, 0.75])
+    tree = DraftTree(
+        (0, *[1] * (length + 1)),
+        tuple(range(-1, length + 1)),
+        (0.0,) * (length + 2),
+        dict.fromkeys(range(length + 1), q),
+    )
+    names: list = []
+
+    class Refusing(SeededDice):
+        def accept(self, probability, name) -> bool:
+            return name != coin(5, length + 1)
+
+        def categorical(self, weights, name) -> int:
+            names.append(name)
+            return 0
+
+    for rule in (recursive_rejection, rejection_walk):
+        assert rule(tree, lambda node: p, Refusing(0), 9, 5).path == list(range(length + 1))
+    assert names == [residual_draw(5, length)] * 2
 
 
 def test_a_child_its_draft_law_cannot_draw_is_refused():
