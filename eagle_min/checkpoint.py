@@ -118,8 +118,8 @@ def load_network(folder: Path, name: str, kind: str, build: Callable[[dict], nn.
     """A network of a set that drafts; `build` makes an empty one from its card. ValueError when it is of
     another kind or was trained for another target; FileNotFoundError, with the command that trains one, when
     it is not there. A kind is called as that command is."""
+    command = f"python -m eagle_min train {kind} --name {name} --models {folder} --run FOLDER"
     if not (folder / f"{name}.json").exists():
-        command = f"python -m eagle_min train {kind} --name {name} --models {folder} --run FOLDER"
         raise FileNotFoundError(f"no model {name!r} in {folder}: {name}.json is missing; `{command}` makes it")
     card, wanted = read_card(folder, name), read_card(folder, "target")["sha256"]
     require(card.get("kind") == kind, f"kind of {name!r} in {folder}", card.get("kind"), repr(kind))
@@ -130,6 +130,8 @@ def load_network(folder: Path, name: str, kind: str, build: Callable[[dict], nn.
         value, fits = getattr(shape, key), getattr(whole, key)
         require(value == fits, f"{key} of {kind} {name!r}", value, f"that of its target, {fits}")
     network = build(card)
+    if not (folder / f"{name}.pt").exists():
+        raise FileNotFoundError(f"the weights of {name!r} are missing: {folder / name}.pt; `{command}` makes them")
     load_weights(network, folder, name, card["sha256"])
     return network
 

@@ -85,7 +85,9 @@ class TreeConfig:
         require(ok, "ratio_threshold", self.ratio_threshold, "finite and at least 1")
         before = {"": -1} | {path: place for place, path in enumerate(self.paths)}
         for place, path in enumerate(self.paths):
-            good = path.isdecimal() and before[path] == place and before.get(path[:-1], place) < place
+            good = (
+                path.isascii() and path.isdecimal() and before[path] == place and before.get(path[:-1], place) < place
+            )
             require(good, "path of a static tree", path, "digits, each once, and behind the path of its parent")
         require(sorted(map(len, self.paths)) == list(map(len, self.paths)), "paths", self.paths, "in level order")
 

@@ -47,7 +47,9 @@ class ModelSet:
         require(weights is None or kind.load is not None, f"weights of {name}", weights, "left out: it has none")
         if kind.load is not None:
             parameter = self.target.lm_head.weight
-            network = kind.load(self.folder, weights or kind.weights).to(parameter.device, parameter.dtype)
+            network = kind.load(self.folder, kind.weights if weights is None else weights).to(
+                parameter.device, parameter.dtype
+            )
         return kind.make(self.target, network, tree or kind.tree)
 
 

@@ -274,3 +274,10 @@ def test_missing_weights_name_the_command_that_trains_them(models):
             command, _, words = str(error.value).partition("python -m eagle_min train ")[2].partition(" ")
             assert command in RIVALS and words.startswith(f"--name {kind.weights} --models {models} ")
             assert_refused(error, repr(kind.weights), f"{kind.weights}.json")
+    (models / "eagle.pt").unlink()
+    with pytest.raises(
+        FileNotFoundError, match=r"eagle.pt; `python -m eagle_min train head --name eagle .*` makes them"
+    ):
+        loaded.drafter("eagle2")
+    with pytest.raises(FileNotFoundError, match="no model ''"):
+        loaded.drafter("eagle2", "")

@@ -1,6 +1,7 @@
 """EAGLE-3: the head against its formulas, drafting against chains read alone, training against drafting."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from eagle_min.checkpoint import save_model
 from eagle_min.config import ModelConfig, SamplingConfig
 from eagle_min.decode import Reading
 from eagle_min.dice import SeededDice
-from eagle_min.drafters.eagle3 import load_eagle3
+from eagle_min.drafters.eagle3 import Eagle3Head, load_eagle3
 from eagle_min.grow import chain
 from eagle_min.model import GPT
 from eagle_min.train import eagle3
@@ -170,12 +171,29 @@ def test_training_changes_the_head_and_nothing_of_the_target_and_can_be_stopped(
     small_run("eagle3", tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("layers", [None, [], "012", [0, -1], [0.5], [True]])
+@pytest.mark.parametrize("layers", [None, [], "012", [0, -1], [0.5], [True], [2, 1, 0], [1, 1, 2], list(range(17))])
 def test_a_card_without_usable_layers_is_refused(tmp_path, layers):
     sha = save_model(random_target(0), tmp_path, "target", {"kind": "target"})
     save_model(random_eagle3(0), tmp_path, "eagle3", {"kind": "eagle3", "target_sha256": sha, "layers": layers})
-    with pytest.raises(ValueError, match="layers of an EAGLE-3 head must be numbers of the target's residual streams"):
+    with pytest.raises(
+        ValueError, match="layers of an EAGLE-3 head must be 1 to 16 numbers of .* streams, rising, got"
+    ):
         load_eagle3(tmp_path, "eagle3")
+
+
+def test_a_stream_that_the_target_does_not_have_is_refused(tmp_path):
+    """As many layers as the weights are for, one of them too deep."""
+    sha = save_model(random_target(0), tmp_path, "target", {"kind": "target"})
+    for layers, good in [((0, 1, CONFIG.num_layers), True), ((0, 1, CONFIG.num_layers + 1), False)]:
+        card = {"kind": "eagle3", "target_sha256": sha, "layers": list(layers)}
+        save_model(Eagle3Head(replace(CONFIG, num_layers=1), layers), tmp_path, "eagle3", card)
+        if good:
+            assert load_eagle3(tmp_path, "eagle3").layers == layers
+        else:
+            with pytest.raises(
+                ValueError, match=rf"layers of 'eagle3' must be at most {CONFIG.num_layers}, .* got \[0, 1"
+            ):
+                load_eagle3(tmp_path, "eagle3")
 
 
 def test_a_head_of_eagle1_is_no_head_of_eagle3(tmp_path):

@@ -242,6 +242,10 @@ def test_agreement_is_counted_in_the_bin_of_the_targets_own_certainty(monkeypatc
         (["--seed", "-1"], "seed must be between 0 and 2**63 - 1, got -1"),
         (["--json", "/dev/null/x.json"], "--json must be a file in a folder that can be written to"),
         (["--json", "/"], "--json must be a file in a folder that can be written to, got '/'"),
+        (
+            ["--json", "/proc/nowhere/x.json"],
+            "--json must be a file in a folder that can be written to, got '/proc/nowh",
+        ),
         (["--drafters", "eagle2@none-such"], "no model 'none-such'"),
         (["--model", "none-such"], "no models 'none-such'"),
     ],
@@ -250,6 +254,18 @@ def test_compare_refuses_a_bad_option_in_one_line(small_set: Path, words: list[s
     with pytest.raises((ValueError, FileNotFoundError)) as caught:
         compare.run(options(compare, "--model", small_set, *words))
     assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("changes", [{"tokens_seen": "many"}, {"tokens_seen": None}, {"started_from": "eagle"}])
+def test_a_card_that_does_not_tell_of_its_training_is_found_before_anything_is_measured(
+    small_set: Path, tmp_path: Path, changes: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(small_set, tmp_path / "set"))
+    card = json.loads((folder / "eagle.json").read_text())
+    (folder / "eagle.json").write_text(json.dumps(card | changes))
+    monkeypatch.setattr(compare, "measure", None)
+    with pytest.raises(ValueError, match="training told by the card of 'eagle' must be cards with an integer"):
+        compare.run(options(compare, "--model", folder, "--drafters", "eagle2"))
 
 
 @pytest.mark.parametrize(

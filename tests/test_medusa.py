@@ -241,10 +241,15 @@ def test_what_is_saved_drafts_the_same(models):
 BAD_CARDS = {
     "another kind": ({"kind": "head"}, "kind of 'medusa' in .* must be 'medusa', got 'head'"),
     "another target": ({"target_sha256": "0" * 64}, "medusa 'medusa' .* was trained for another target"),
-    "no number": ({"heads": None}, "heads of a Medusa card must be an integer of at least 1, got None"),
+    "no number": ({"heads": None}, "heads of a Medusa card must be an integer between 1 and 16, got None"),
     "no paths": ({"paths": None}, "paths of a Medusa card must be a list of strings of child ranks, got None"),
     "paths of no tree": ({"paths": ["0", "10"]}, "path of a static tree must be digits, .*, got '10'"),
-    "another number": ({"heads": 2}, "medusa.pt does not fit its card"),
+    "another number": ({"heads": 2, "paths": ["0", "00"]}, "medusa.pt does not fit its card"),
+    "far too many": ({"heads": 10**6}, "heads of a Medusa card must be an integer between 1 and 16, got 1000000"),
+    "no path": ({"paths": []}, r"paths of a Medusa card must be a list of strings of child ranks, got \[\]"),
+    "a path without a head": ({"paths": ["0", "00", "000", "0000", "00000", "000000"]}, "one for each head, got '0000"),
+    "a gap": ({"paths": ["0", "2"]}, "path of a Medusa card must be there only with all better siblings, got '2'"),
+    "digits of another script": ({"paths": ["\u0663"]}, "path of a .* must be "),
 }
 
 

@@ -80,7 +80,7 @@ def test_every_class_has_a_style_on_light_and_on_dark_pages():
 def test_the_shipped_pictures_are_those_of_the_stored_rows():
     assert pictures.stale(SHIPPED / "results") == []
     readme = (SHIPPED.parent / "README.md").read_text(encoding="utf-8")
-    assert all(f"tinymodels/results/{name}" in readme for name in pictures.PICTURES)
+    assert all(f"tinymodels/results/{name}" in readme for name in pictures.drawn(SHIPPED / "results"))
 
 
 def test_a_missing_field_is_one_line(tmp_path):

@@ -95,6 +95,11 @@ def test_the_list_names_each_study_with_its_claim(capsys):
         (["size", "--max-new-tokens", "few"], "argument --max-new-tokens: invalid int value: 'few'"),
         (["tree", "--seed", "-1"], "seed must be between 0 and"),
         (["tree", "--json", "/"], "--json must be a file in a folder that can be written to, got '/'"),
+        (
+            ["tree", "--json", "x.svg", "--picture", "./x.svg"],
+            "--picture must be another file than that of --json, got",
+        ),
+        (["tree", "--head", ""], "no model ''"),
         (["tree", "--picture", "/"], "--picture must be a file in a folder that can be written to, got '/'"),
         (["tree", "--picture", "x.png"], "--picture must be a file whose name ends in .svg, got 'x.png'"),
         (["tree", "--tokens", "9"], "--tokens must be left out: this study has no use for it, got '9'"),

@@ -360,3 +360,22 @@ def test_a_head_trained_beside_a_target_is_kept_and_can_be_gone_on_with(small_te
     assert "models must be another folder than the set to start from" in capsys.readouterr().err
     assert main([*grown, "--draft-weight", "0"]) == 2
     assert "head to start from must be one of a set to start from, and draft_weight above 0" in capsys.readouterr().err
+
+
+def test_weights_of_another_kind_are_not_written_over(tmp_path, capsys):
+    models = tmp_path / "set"
+    models.mkdir()
+    for file in ("target.json", "target.pt", "tokenizer.ranks", "eagle.json", "eagle.pt"):
+        shutil.copy(SHIPPED / "tiny" / file, models)
+    before = {path.name: path.read_bytes() for path in models.iterdir()}
+    words = ["train", "mtp", "--models", str(models), "--run", str(tmp_path / "run"), "--name", "eagle"]
+    assert main(words) == 2
+    message = "kind of 'eagle', which is there must be 'mtp', or another --name, got 'head'"
+    assert capsys.readouterr().err == f"error: {message}\n"
+    assert {path.name: path.read_bytes() for path in models.iterdir()} == before and not (tmp_path / "run").exists()
+
+
+def test_a_name_of_the_shipped_set_is_no_folder_to_write_to(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "mtp", "--models", "tiny", "--run", "run", "--name", "mine"]) == 2
+    assert "models must be a folder with a target" in capsys.readouterr().err and not list(tmp_path.iterdir())

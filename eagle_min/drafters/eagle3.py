@@ -21,10 +21,12 @@ import torch
 from torch import Tensor, nn
 
 from ..cache import KVCache
-from ..checkpoint import load_network
+from ..checkpoint import load_network, read_card
 from ..config import ModelConfig, TreeConfig, require
 from ..head import Grow, TreeDrafter
 from ..model import GPT, Attention, Rotary, SwiGLU, causal_mask, rotary_table
+
+MOST_LAYERS = 16  # that are fused
 
 
 class Eagle3Head(nn.Module):
@@ -100,13 +102,18 @@ class Eagle3Drafter(TreeDrafter):
 
 
 def load_eagle3(folder: Path, name: str) -> Eagle3Head:
-    """An EAGLE-3 head of a set."""
-    return load_network(folder, name, "eagle3", build)
+    """An EAGLE-3 head of a set; errors as `load_network`."""
+    head = load_network(folder, name, "eagle3", build)
+    deepest = read_card(folder, "target")["config"]["num_layers"]
+    require(head.layers[-1] <= deepest, f"layers of {name!r}", list(head.layers), f"at most {deepest}, the last stream")
+    return head
 
 
 def build(card: dict) -> Eagle3Head:
     """An empty head of a card's shape. ValueError for a card without usable layers."""
     config, layers = ModelConfig(**card["config"]), card.get("layers")
-    good = isinstance(layers, list) and len(layers) > 0 and all(type(i) is int and i >= 0 for i in layers)
-    require(good, "layers of an EAGLE-3 head", layers, "numbers of the target's residual streams")
+    numbers = isinstance(layers, list) and 0 < len(layers) <= MOST_LAYERS and all(type(i) is int for i in layers)
+    good = numbers and layers[0] >= 0 and all(a < b for a, b in zip(layers, layers[1:]))
+    allowed = f"1 to {MOST_LAYERS} numbers of the target's residual streams, rising"
+    require(good, "layers of an EAGLE-3 head", layers, allowed)
     return Eagle3Head(config, layers)

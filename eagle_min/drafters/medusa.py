@@ -30,6 +30,7 @@ from ..dice import Dice
 from ..tree import DraftTree, path_to
 
 KIND = "medusa"  # on its card
+MOST_HEADS = 16
 # Without paths: the shape is the network's own. With some, it is theirs.
 MEDUSA_TREE = TreeConfig(num_nodes=24, paths=())
 
@@ -112,7 +113,12 @@ def load_medusa(folder: Path, name: str) -> MedusaHeads:
 def build(card: dict) -> MedusaHeads:
     """Empty heads of a card's number and shape. ValueError for a card without either."""
     heads, paths = card.get("heads"), card.get("paths")
-    require(is_count(heads), "heads of a Medusa card", heads, "an integer of at least 1")
-    listed = isinstance(paths, list) and all(isinstance(path, str) for path in paths)
+    good = is_count(heads) and heads <= MOST_HEADS
+    require(good, "heads of a Medusa card", heads, f"an integer between 1 and {MOST_HEADS}")
+    listed = isinstance(paths, list) and len(paths) > 0 and all(isinstance(path, str) for path in paths)
     require(listed, "paths of a Medusa card", paths, "a list of strings of child ranks")
+    for path in paths:
+        require(len(path) <= heads, "path of a Medusa card", path, f"at most {heads} ranks long, one for each head")
+        better = [f"{path[:-1]}{rank}" for rank in range(int(path[-1]) if path.isdecimal() else 0)]
+        require(set(better) <= set(paths), "path of a Medusa card", path, "there only with all better siblings")
     return MedusaHeads(ModelConfig(**card["config"]), heads, paths)

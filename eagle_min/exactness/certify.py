@@ -106,10 +106,7 @@ def certify(
     tried a second time with the target for its draft. limits: for the law of one cycle. ValueError for an
     unknown kind or a number out of range.
     """
-    require(kind in WORLDS, "kind", kind, f"one of {', '.join(WORLDS)}")
-    require(is_count(num_worlds), "worlds", num_worlds, "an integer of at least 1")
-    require(bits is None or (is_count(bits) and bits <= 24), "bits", bits, "an integer between 1 and 24")
-    require(isinstance(limits, Limits), "limits", limits, "Limits")
+    check_options(kind, bits, num_worlds, limits)
     sampler, verdict = Sampler(function, kind, exact, limits, bits), Verdict(kind, exact, bits)
 
     def search(drawn: World | Decoding) -> None:
@@ -131,6 +128,14 @@ def certify(
         )
     verdict.num_branches, verdict.corners = sampler.num_branches, list(dict.fromkeys(sampler.corners))
     return verdict
+
+
+def check_options(kind: str, bits: int | None, num_worlds: int, limits: Limits) -> None:
+    """ValueError, one line, for one that is not allowed."""
+    require(kind in WORLDS, "kind", kind, f"one of {', '.join(WORLDS)}")
+    require(is_count(num_worlds), "worlds", num_worlds, "an integer of at least 1")
+    require(bits is None or (is_count(bits) and bits <= 24), "bits", bits, "an integer between 1 and 24")
+    require(isinstance(limits, Limits), "limits", limits, "Limits")
 
 
 def try_world(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> None:

@@ -138,10 +138,11 @@ def run(args: argparse.Namespace) -> int:
         missing = [name for name in KINDS if name not in plan.drafters]
         print(f"left out, for want of weights: {', '.join(missing) or 'none'}", file=sys.stderr)
     drafters = {label: find_drafter(models, label) for label in plan.drafters}
+    sizes = {label: weights_figures(models, label) for label in plan.drafters}
     rows: list[Row] = []
     weights = {weights_of(label) for label in plan.drafters} - {None}
     for row in measure(models, drafters, plan, weights):
-        rows.append(row)
+        rows.append(row | sizes[row["drafter"]])
         write_rows(args.json, rows)
         print(f"{row['domain']} T={row['temperature']:g} {row['drafter']}: tau {row['tau']:.2f}", file=sys.stderr)
     print(text_table(COLUMNS, rows), text_table(COSTS, rows), sep="\n\n")
@@ -174,6 +175,7 @@ def measure(
         bits = bits_per_byte(models.target, documents, models.tokenizer, limit)
         prompts = prompt_ids(domain, models.tokenizer, plan.prompts)
         for temperature in plan.temperatures:
+            print(f"{domain} T={temperature:g}: decoding {len(prompts)} prompts, then prefixes", file=sys.stderr)
             watched = {label: Watched(drafter) if drafter is not None else None for label, drafter in drafters.items()}
             everyone = {PLAIN: None, **watched}
             stop = {models.tokenizer.end_id}
@@ -182,8 +184,7 @@ def measure(
                 place = {"drafter": label, "domain": domain, "temperature": temperature}
                 taus = prefix_figures(models, drafter, prefixes, temperature, plan.seed)
                 texts = text_figures(timed[PLAIN], timed[label]) | drafting_figures(watched[label])
-                sizes = weights_figures(models, label)
-                yield {**place, **taus, **texts, **sizes, "bits_per_byte": bits, **origin}
+                yield {**place, **taus, **texts, "bits_per_byte": bits, **origin}
 
 
 def drafting_figures(watched: Watched | None) -> Row:
@@ -193,14 +194,18 @@ def drafting_figures(watched: Watched | None) -> Row:
 
 
 def weights_figures(models: ModelSet, label: str) -> Row:
-    """Size of the network that a drafter uses, and the tokens it was trained on with all it started from."""
+    """Size of the network that a drafter uses, and the tokens it was trained on with all it started from. ValueError
+    for a card that does not say."""
     name, weights = label.partition("@")[0], weights_of(label)
     if weights is None:
         return {"parameters": 0, "training_tokens": 0}
     network, card = KINDS[name].load(models.folder, weights), read_card(models.folder, weights)
-    seen = [card.get("tokens_seen", 0)]
-    while card := card.get("started_from"):
+    seen = []
+    while card:
+        good = isinstance(card, dict) and type(card.get("tokens_seen", 0)) is int
+        require(good, f"training told by the card of {weights!r}", card, "cards with an integer as tokens_seen")
         seen.append(card.get("tokens_seen", 0))
+        card = card.get("started_from")
     return {"parameters": sum(p.numel() for p in network.parameters()), "training_tokens": sum(seen)}
 
 

@@ -65,19 +65,22 @@ def calibration(rows: Sequence[Row]) -> str:
     return lines("calibration on held-out code", series, "draft probability", "share accepted", diagonal=True)
 
 
+STUDIED = {f"study_{name}.svg": (f"study_{name}.json", study.picture) for name, study in STUDIES.items()}
 PICTURES: dict[str, tuple[str, Callable[[Sequence[Row]], str]]] = {  # file -> file of rows, and what draws it
     "tau.svg": ("compare.json", tau),
     "faster.svg": ("compare.json", faster),
     "alpha.svg": ("compare.json", alpha),
     "calibration.svg": ("bench.json", calibration),
-    **{f"study_{name}.svg": (f"study_{name}.json", study.picture) for name, study in STUDIES.items()},
+    **STUDIED,
 }
 
 
 def drawn(results: Path) -> dict[str, str]:
-    """The pictures as the rows in a folder have them. ValueError, one line, when rows are missing or not complete."""
+    """The pictures as the rows in a folder have them; of studies, those that are stored. ValueError, one line, when
+    rows are missing or not complete."""
+    stored = [name for name in PICTURES if name not in STUDIED or (results / PICTURES[name][0]).exists()]
     try:
-        return {name: draw(read_rows(results / rows)) for name, (rows, draw) in PICTURES.items()}
+        return {name: PICTURES[name][1](read_rows(results / PICTURES[name][0])) for name in stored}
     except (KeyError, TypeError) as error:
         raise ValueError(f"rows for a picture are not complete: {error!r}") from error
 
@@ -90,9 +93,8 @@ def update(results: Path) -> None:
 
 def stale(results: Path) -> list[str]:
     """Names of the pictures that differ from what the rows say now, or are not there."""
-    paths = {name: results / name for name in PICTURES}
     return [
         name
         for name, content in drawn(results).items()
-        if not paths[name].exists() or paths[name].read_text(encoding="utf-8") != content
+        if not (results / name).exists() or (results / name).read_text(encoding="utf-8") != content
     ]

@@ -34,7 +34,7 @@ COLUMNS_WITH = {  # by a field that the rows have; the first that fits
     "mutants_of": bank.SCORED,
     "figure": bench.COLUMNS,
 }
-SECOND_TABLES = {"bank.power": bank.POWER, "rivals.costs": compare.COSTS}  # other columns of all the rows
+SECOND_TABLES = {"bank.power": bank.POWER, "compare.costs": compare.COSTS}  # other columns of all the rows
 MARKER = re.compile(r"<!-- results:(begin|end) ([\w.-]+) -->")
 BLOCK = re.compile(r"(<!-- results:begin ([\w.-]+) -->\n)(.*?)(<!-- results:end \2 -->)", re.DOTALL)
 

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import subprocess
+import tempfile
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,8 +72,17 @@ def check_writable(path: Path | None) -> None:
     if path is None:
         return
     folder = next((folder for folder in path.absolute().parents if folder.exists()), path)
-    good = folder.is_dir() and os.access(folder, os.W_OK) and (path.is_file() or not path.exists())
+    good = folder.is_dir() and can_write(folder) and (path.is_file() or not path.exists())
     require(good, "--json", str(path), "a file in a folder that can be written to")
+
+
+def can_write(folder: Path) -> bool:
+    """By trying: permissions say nothing about a folder that the system itself keeps."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def write_rows(path: Path | None, rows: Sequence[Row]) -> None:

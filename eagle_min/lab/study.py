@@ -64,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
     sizes = sizes_of(study, args)
     check_writable(args.json)
     check_picture(args.picture)
+    same = args.json is not None and args.picture is not None and args.json.resolve() == args.picture.resolve()
+    require(not same, "--picture", str(args.picture), "another file than that of --json")
     rows: list[Row] = []
     for row in measure(study, sizes, args):
         rows.append(row)
@@ -101,8 +103,11 @@ def check_picture(path: Path | None) -> None:
 
 def measure(study: Study, sizes: dict[str, int], args: argparse.Namespace) -> Iterator[Row]:
     """The study's rows, with where they come from."""
-    models, corpus = load(args.model), load_held_out()
-    head = None if study.trains else args.head or "eagle"
+    models = load(args.model)
+    head = None if study.trains else "eagle" if args.head is None else args.head
+    if head is not None:
+        models.drafter("eagle2", head)  # a name that is none is found before anything takes long
+    corpus = load_held_out()
     origin = provenance(models, [] if head is None else [head], args.seed, corpus.fingerprint())
     prefixes = held_out_code(models, corpus, sizes["prefixes"], args.seed) if "prefixes" in sizes else []
     folder = args.folder or Path("runs") / f"study-{args.name}"

@@ -151,8 +151,9 @@ def run(args: argparse.Namespace) -> int:
     rule = Typical(args.epsilon, args.delta)
     samplings = [SamplingConfig(to_number(word)) for word in split_list(args.temperatures, ())]
     check_writable(args.json)
-    models, corpus = load(args.model), load_held_out()
+    models = load(args.model)
     drafter, longest = models.drafter("medusa", args.heads), min(LONGEST, models.target.context // 2)
+    corpus = load_held_out()
     prefixes = held_out_prefixes("code", corpus.held_out["code"], models.tokenizer, args.prefixes, args.seed, longest)
     cycles = [first_cycle(models.target, drafter, prefix.ids) for prefix in prefixes]
     origin = {"lossless": False, "num_prefixes": len(prefixes)}

@@ -78,7 +78,22 @@ def run(args: argparse.Namespace) -> int:
         return run_target(args, train)
     allowed = args.name.replace("-", "_").isidentifier() and len(args.name) <= 64
     require(allowed and args.name != "target", "name", args.name, "up to 64 letters, digits, - and _, and not target")
-    return run_head(args, train) if args.what == "head" else run_rival(args, train)
+    other = args.what != "head" or args.name != args.start_from
+    require(other, "name", args.name, "another than that of the head to start from")
+    models = load_for(args)
+    return run_head(args, train, models) if args.what == "head" else run_rival(args, train, models)
+
+
+def load_for(args: argparse.Namespace) -> ModelSet:
+    """The set to train for. ValueError where the name stands for another folder, which nothing would be written to,
+    or where weights of another kind have the name that is to be written."""
+    models = load(str(args.models))
+    here = models.folder.resolve() == args.models.resolve()
+    require(here, "models", str(args.models), f"a folder with a target; the shipped set is {models.folder}")
+    if models.has(args.name):
+        kind = read_card(models.folder, args.name).get("kind")
+        require(kind == args.what, f"kind of {args.name!r}, which is there", kind, f"{args.what!r}, or another --name")
+    return models
 
 
 def run_target(args: argparse.Namespace, train: TrainConfig) -> int:
@@ -135,10 +150,9 @@ def prompts_bits(target: GPT, tokenizer: Tokenizer) -> float:
     return bits_per_byte(target, [(d, text) for d, texts in shipped_prompts().items() for text in texts], tokenizer)
 
 
-def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
+def run_head(args: argparse.Namespace, train: TrainConfig, models: ModelSet) -> int:
     """Train a head for the target of the set, write weights and card."""
-    require(args.name != args.start_from, "name", args.name, "another than that of the head to start from")
-    models, recipe = load(str(args.models)), RECIPES[args.recipe]
+    recipe = RECIPES[args.recipe]
     given = {name: getattr(args, name) for name in HEAD_SHAPE if getattr(args, name) is not None}
     anew = args.start_from is None
     require(anew or not given, "shape of a head", given, "left out where it starts from another")
@@ -154,9 +168,9 @@ def run_head(args: argparse.Namespace, train: TrainConfig) -> int:
     return 0
 
 
-def run_rival(args: argparse.Namespace, train: TrainConfig) -> int:
+def run_rival(args: argparse.Namespace, train: TrainConfig, models: ModelSet) -> int:
     """Train a rival's network for the target of the set, write weights and card."""
-    models, kind = load(str(args.models)), args.what
+    kind = args.what
     network, chosen, done = train_rival(models, RIVALS[kind], {"kind": kind}, train, args.folder)
     round_to_bfloat16(network)
     card = {"kind": kind, "target_sha256": models.target_sha256, **chosen, **making(train, done)}
