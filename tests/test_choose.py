@@ -1,0 +1,112 @@
+"""What is chosen on training text: lengths of trees, and learning rates; on a small random set of models."""
+
+import argparse
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from eagle_min.checkpoint import save_model
+from eagle_min.config import ModelConfig
+from eagle_min.head import EagleHead
+from eagle_min.lab import choose, rates
+from eagle_min.model import GPT
+from eagle_min.tokenizer import Tokenizer, save_vocabulary
+from eagle_min.train.corpus import Corpus
+from eagle_min.train.rivals import RIVALS
+
+BYTES = Tokenizer([bytes([byte]) for byte in range(256)])
+
+
+@pytest.fixture
+def small_set(tmp_path: Path) -> Path:
+    folder = tmp_path / "set"
+    folder.mkdir()
+    shape = ModelConfig(vocab_size=257, width=8, num_layers=1, num_heads=2, hidden=8, context=512)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        digest = save_model(GPT(shape), folder, "target", {"tokenizer_sha256": BYTES.sha256})
+        save_model(EagleHead(shape), folder, "eagle", {"kind": "head", "target_sha256": digest})
+    save_vocabulary(BYTES.vocabulary, folder / "tokenizer.ranks")
+    return folder
+
+
+def options(command, *words: object) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return parser.parse_args([str(word) for word in words])
+
+
+def test_lengths_are_tried_on_training_text_and_one_of_each_drafter_is_chosen(small_set, tmp_path, monkeypatch):
+    corpus = Corpus({"code": [(f"{i}.py", f"def f{i}(x):\n    return x + {i}\n" * 9) for i in range(4)]}, {})
+    monkeypatch.setattr(choose, "load_corpus", lambda: corpus)
+    seen = []
+    real = choose.prefix_figures
+
+    def figures(models, drafter, prefixes, temperature, seed):
+        seen.append({prefix.file for prefix in prefixes})
+        return real(models, drafter, prefixes, temperature, seed)
+
+    monkeypatch.setattr(choose, "prefix_figures", figures)
+    path = tmp_path / "choose.json"
+    assert choose.run(options(choose, "--model", small_set, "--prefixes", 3, "--json", path)) == 0
+    rows = json.loads(path.read_text())
+    tried = {
+        name: [row for row in rows if row["drafter"] == name] for name in dict.fromkeys(r["drafter"] for r in rows)
+    }
+    assert list(tried) == ["eagle2", "ratio", "chain", "lookup", "lookahead"]  # what the set has weights for
+    assert all(len(found) == len(choose.DEPTHS) for name, found in tried.items() if name != "lookahead")
+    assert len(tried["lookahead"]) == len(choose.LOOKAHEADS) and len(choose.LOOKUPS) == len(choose.DEPTHS)
+    for found in tried.values():
+        assert [row for row in found if row["chosen"]] == [choose.chosen(found)]
+    assert set().union(*seen) <= {f"{i}.py" for i in range(4)} and set(rows[0]["heads_sha256"]) == {"eagle"}
+
+
+@pytest.mark.parametrize("words", [("--prefixes", 0), ("--seed", -1), ("--model", "none-such"), ("--json", "/")])
+def test_a_bad_option_of_choose_is_refused(words):
+    with pytest.raises(
+        (ValueError, FileNotFoundError), match=words[0].removeprefix("--") if words[1] != "none-such" else "no"
+    ):
+        choose.run(options(choose, *words))
+
+
+def test_each_rate_is_tried_with_each_network_in_a_run_of_its_own(small_set, tmp_path, monkeypatch):
+    seen = []
+
+    def trial(models, train, folder):
+        seen.append((train.matrix_lr, train.other_lr, train.num_steps, train.seed, folder.name))
+        return SimpleNamespace(losses=[(100, 9.0), (200, train.matrix_lr)])
+
+    monkeypatch.setattr(rates, "TRIALS", {"one": trial, "two": trial})
+    monkeypatch.setattr(rates, "load_held_out", lambda: Corpus({}, {"code": []}))
+    path = tmp_path / "rates.json"
+    words = ("--model", small_set, "--steps", 200, "--runs", tmp_path, "--seed", 5, "--json", path)
+    assert rates.run(options(rates, *words)) == 0
+    assert seen == [
+        (rate, pytest.approx(rate / 5), 200, 5, f"rates-{name}-{rate:g}")
+        for name in ("one", "two")
+        for rate in rates.RATES
+    ]
+    rows = json.loads(path.read_text())
+    assert [row["value"] for row in rows] == [*rates.RATES, *rates.RATES]
+    assert rows[4]["setting"] == "two: 0.03 and 0.006" and {row["figure"] for row in rows} == {"rates"}
+
+
+def test_every_network_of_the_comparison_has_its_trials():
+    assert set(rates.TRIALS) == {"head-paper", "head-steps", *RIVALS}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--networks", "mamba"), "network must be one of head-paper, .*, got 'mamba'"),
+        (("--steps", 150), "steps must be a multiple of 100, above 0, got 150"),
+        (("--steps", 0), "steps must be a multiple of 100, above 0, got 0"),
+        (("--seed", -1), "seed must be between 0 and"),
+    ],
+)
+def test_a_bad_option_of_rates_is_refused(words, message):
+    with pytest.raises(ValueError, match=message):
+        rates.run(options(rates, *words))
