@@ -70,13 +70,20 @@ def test_what_is_in_force_was_chosen_on_training_text():
 
 
 def test_the_shortest_that_is_good_enough_is_chosen_and_without_passes_the_best():
-    rows = [
-        {"size": size, "tau": tau, "draft_passes": 4.0} for size, tau in ((5, 3.9), (7, 3.93), (9, 4.0), (12, 3.99))
-    ]
+    taus = {5: 3.9, 7: 3.93, 9: 4.0, 12: 3.99}
+    rows = [{"drafter": "mtp", "size": size, "tau": tau, "draft_passes": 4.0} for size, tau in taus.items()]
     assert choose.chosen(rows)["size"] == 7
-    free = [row | {"draft_passes": 0.0} for row in rows]
+    free = [row | {"drafter": "lookup", "draft_passes": 0.0} for row in rows]
     assert choose.chosen(free)["size"] == 9
     assert choose.chosen([*free, free[2] | {"size": 10}])["size"] == 9
+
+
+def test_of_chains_the_one_is_chosen_whose_levels_pay():
+    def rows(taus: dict[int, float]) -> list[dict]:
+        return [{"drafter": "chain", "size": n, "tau": tau, "draft_passes": float(n)} for n, tau in taus.items()]
+
+    assert choose.chosen(rows({5: 3.7, 7: 4.2, 9: 4.5, 12: 4.8}))["size"] == 7  # 2.96, 3.11, 3.10, 3.00 at 0.05 a pass
+    assert choose.chosen(rows({5: 2.5, 7: 2.6, 9: 2.7, 12: 2.8}))["size"] == 5
 
 
 @pytest.mark.parametrize("name", [*choose.TREES, *choose.CHAINS])

@@ -112,10 +112,11 @@ def test_growing_leaves_the_cache_as_it_was_and_fits_up_to_the_end_of_the_contex
 
 
 @pytest.mark.parametrize("name", ["small-chain", "small-chain-sampled"])
-def test_a_chain_has_one_child_a_node_and_seven_levels(name):
+def test_a_chain_has_one_child_a_node_and_as_many_levels_as_its_limits_say(name):
     tree = taught(0, [1, 2, 3], name).propose(3, 99, SeededDice(0), 0, SamplingConfig(temperature=1.0))
-    assert tree.parents == tuple(range(-1, 7))
-    assert set(tree.child_laws) == (set(range(7)) if name in SAMPLED else set())
+    length = KINDS[name].tree.depth
+    assert tree.parents == tuple(range(-1, length))
+    assert set(tree.child_laws) == (set(range(length)) if name in SAMPLED else set())
     for node, child_law in tree.child_laws.items():
         path = [1, 2, 3, *tree.tokens[1 : node + 1]]
         assert np.abs(np.log(child_law) - log_laws(random_small_model(0), path)[-1]).max() < TOLERANCE

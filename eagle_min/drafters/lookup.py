@@ -22,7 +22,7 @@ from ..dice import Dice
 from ..grow import Sapling
 from ..tree import DraftTree
 
-LONGEST = 3  # tokens of the end that is looked up; where it is new, a shorter one is, down to one (`lab/choose.py`)
+LONGEST = 2  # tokens of the end that is looked up; where it is new, a shorter one is, down to one (`lab/choose.py`)
 
 
 class Trie:

@@ -76,22 +76,23 @@ def mtp(grower: Grow, tree: TreeConfig) -> Kind:
 
 
 EAGLE1 = TreeConfig(num_nodes=26, depth=5)
+DEEP = TreeConfig(depth=16)  # this length and the others below were chosen on training text, see `lab/choose.py`
 LEAN = TreeConfig(depth=12, top_k=6, min_confidence=0.02)
 KINDS = {
-    "eagle2": eagle(grow.confidence, TreeConfig()),
+    "eagle2": eagle(grow.confidence, DEEP),
     "eagle2-lean": eagle(grow.confidence, LEAN),
     "eagle1": eagle(grow.static, EAGLE1),
     "eagle1-sampled": eagle(grow.static_sampled, EAGLE1, sampled=True),
-    "ratio": eagle(grow.ratio, TreeConfig()),
-    "chain": eagle(grow.chain, chain_of(7)),
-    "eagle3": eagle3(TreeConfig()),
+    "ratio": eagle(grow.ratio, DEEP),
+    "chain": eagle(grow.chain, chain_of(9)),
+    "eagle3": eagle3(DEEP),
     "eagle3-lean": eagle3(LEAN),
-    "small": small(grow.confidence, TreeConfig()),
-    "small-chain": small(grow.chain, chain_of(7)),
-    "small-chain-sampled": small(grow.static_sampled, chain_of(7), sampled=True),
+    "small": small(grow.confidence, DEEP),
+    "small-chain": small(grow.chain, chain_of(5)),
+    "small-chain-sampled": small(grow.static_sampled, chain_of(5), sampled=True),
     "small-tree-sampled": small(grow.static_sampled, EAGLE1, sampled=True),
     "medusa": medusa(MEDUSA_TREE),
-    "mtp": mtp(grow.confidence, TreeConfig()),
+    "mtp": mtp(grow.confidence, TreeConfig(depth=9)),
     "lookup": Kind(lambda target, network, tree: LookupDrafter(tree), TreeConfig(depth=16)),
     "lookahead": Kind(lambda target, network, tree: LookaheadDrafter(tree), TreeConfig()),
 }

@@ -2,9 +2,10 @@
 
 A draft tree of so many nodes may be broad or deep, and a chain long or short; every drafter has a length that suits
 it. All are tried behind the same random places of training code, greedily, at the node budget that they are
-compared with. The longest is seldom much worse than the best, but every level can cost a pass of the draft network: so
-the *chosen* one is the shortest whose tau is at least ENOUGH of the largest. Look-up and lookahead, which have no
-passes, have sizes of their own instead of lengths; of these the chosen one is the best, the first of equals.
+compared with. A tree asks for another level only where its confidence reaches that far, so the *chosen* one is the
+shortest whose tau is at least ENOUGH of the largest. A chain pays a pass for every level: chosen is what
+Leviathan et al. (2211.17192, theorem 3.8) expect to be fastest, the largest tau / (1 + PASS x passes). Look-up and
+lookahead, which have no passes, have sizes of their own instead of lengths; of these the best one is chosen.
 
 Shapes that were published (`eagle1`) are left as they are; Medusa's is chosen when it is trained. The registry holds
 what was chosen, and a test holds the two together. Read next: `study.py`.
@@ -32,6 +33,7 @@ from .record import Column, Row, check_writable, interval, number, provenance, t
 from .watched import Watched
 
 ENOUGH = 0.98
+PASS = 0.05  # what a pass of a draft network costs beside a target call, in the README's table of costs
 NUM_FILES = 200  # of training code that the places are in
 DEPTHS = (5, 7, 9, 12, 16)
 TREES = ("eagle2", "ratio", "eagle3", "mtp", "small")  # whose trees have a depth
@@ -111,7 +113,8 @@ def measured(models: ModelSet, name: str, prefixes: Sequence[Prefix], seed: int)
 
 
 def chosen(rows: Sequence[Row]) -> Row:
-    """The first that is good enough; without passes to save, that is the best."""
-    best = max(row["tau"] for row in rows)
-    enough = ENOUGH if any(row["draft_passes"] for row in rows) else 1.0
-    return next(row for row in rows if row["tau"] >= enough * best)
+    """The first that is good enough: of trees in tau, of chains in what they gain, of others the best."""
+    chain = rows[0]["drafter"] in CHAINS
+    worth = [row["tau"] / (1 + PASS * row["draft_passes"] * chain) for row in rows]
+    enough = ENOUGH if rows[0]["draft_passes"] and not chain else 1.0
+    return next(row for row, value in zip(rows, worth) if value >= enough * max(worth))

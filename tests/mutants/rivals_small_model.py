@@ -54,7 +54,7 @@ FAULTS = (
         DRAFTER,
         'tuple("0" * level for level in range(1, length + 1))',
         "tuple(str(level - 1) for level in range(1, length + 1))",
-        IN_TESTS + "test_a_chain_has_one_child_a_node_and_seven_levels",
+        IN_TESTS + "test_a_chain_has_one_child_a_node_and_as_many_levels_as_its_limits_say",
         "beginner: the law is kept",
     ),
     Fault(

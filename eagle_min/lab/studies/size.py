@@ -5,8 +5,9 @@ compared; seconds depend on the machine, tau does not. Read next: `temperature.p
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from ...config import TreeConfig
+from ...drafters.registry import KINDS
 from ..measures import mean_nodes
 from ..prefixes import prompt_ids
 from ..record import Column, Row, interval, number
@@ -27,7 +28,7 @@ COLUMNS: list[Column] = [
 def rows(setting: Setting) -> Iterator[Row]:
     """A row for each size."""
     models = setting.models
-    drafters = {size: setting.drafter("eagle2", TreeConfig(num_nodes=size)) for size in SIZES}
+    drafters = {size: setting.drafter("eagle2", replace(KINDS["eagle2"].tree, num_nodes=size)) for size in SIZES}
     prompts = prompt_ids("code", models.tokenizer, setting.sizes["prompts"])
     length, stop = setting.sizes["max_new_tokens"], {models.tokenizer.end_id}
     timed = in_turn(models.target, {PLAIN: None, **drafters}, prompts, length, 0.0, setting.seed, stop)

@@ -19,6 +19,7 @@ from functools import partial
 
 from ... import grow
 from ...config import TreeConfig
+from ...drafters.registry import KINDS
 from ...grow import Expand, Sapling, top_children
 from ...head import Grow
 from ...tree import DraftTree, children, select
@@ -83,7 +84,7 @@ def rows(setting: Setting) -> Iterator[Row]:
     """A row for each grower, all with the same head and as many nodes; greedy, as in the paper's table."""
     best = None
     for name, grower in GROWERS.items():
-        drafter = setting.drafter("eagle2", replace(TreeConfig(), num_nodes=setting.sizes["nodes"]))
+        drafter = setting.drafter("eagle2", replace(KINDS["eagle2"].tree, num_nodes=setting.sizes["nodes"]))
         drafter.grow = grower
         starts = setting.first_cycles(drafter, 0.0)
         nodes = mean_nodes([cycle for start in starts for cycle in start.cycles])
