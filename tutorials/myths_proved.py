@@ -15,7 +15,7 @@ from eagle_min.dice import Dice
 from eagle_min.exactness import known, rules
 from eagle_min.exactness.bounds import accepted_at_node
 from eagle_min.exactness.contracts import Law, Sampler
-from eagle_min.exactness.cycles import two_cycles
+from eagle_min.exactness.cycles import all_cycles
 from eagle_min.exactness.law import Limits, law, total_variation
 from eagle_min.exactness.worlds import Table, World
 
@@ -39,9 +39,9 @@ def greedy_equality() -> None:
     passed = []
     for name, kind, shape, verifier in FAULTS:
         sampler = Sampler(verifier, kind, exact=True, limits=Limits())
-        laws = [two_cycles(sampler, World(table, draft, *shape)) for table in greedy]
+        laws = [all_cycles(sampler, World(table, draft, *shape)) for table in greedy]
         equal = sum(got == wanted for got, wanted in laws)
-        off = total_variation(*two_cycles(sampler, World(target, draft, *shape)))
+        off = total_variation(*all_cycles(sampler, World(target, draft, *shape)))
         passed += [equal == len(greedy)]
         print(f"{name:<35} greedy: {equal} of {len(greedy)} texts right; temperature 1: {off_by(off)}")
         assert off > 0
