@@ -1,4 +1,4 @@
-"""What is chosen on training text: lengths of trees, and learning rates; on a small random set of models."""
+"""What a comparison rests on: lengths of trees and learning rates that were tried, and cards that tell of trainings."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ import torch
 from eagle_min.checkpoint import save_model
 from eagle_min.config import ModelConfig
 from eagle_min.head import EagleHead
-from eagle_min.lab import choose, rates
+from eagle_min.lab import choose, compare, rates
 from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer, save_vocabulary
 from eagle_min.train.corpus import Corpus
@@ -110,3 +110,14 @@ def test_every_network_of_the_comparison_has_its_trials():
 def test_a_bad_option_of_rates_is_refused(words, message):
     with pytest.raises(ValueError, match=message):
         rates.run(options(rates, *words))
+
+
+@pytest.mark.parametrize("changes", [{"tokens_seen": "many"}, {"tokens_seen": None}, {"started_from": "eagle"}])
+def test_a_card_that_does_not_tell_of_its_training_is_found_before_anything_is_measured(
+    small_set, changes, monkeypatch
+):
+    card = json.loads((small_set / "eagle.json").read_text())
+    (small_set / "eagle.json").write_text(json.dumps(card | changes))
+    monkeypatch.setattr(compare, "measure", None)
+    with pytest.raises(ValueError, match="training told by the card of 'eagle' must be cards with an integer"):
+        compare.run(options(compare, "--model", small_set, "--drafters", "eagle2"))

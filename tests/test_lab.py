@@ -19,7 +19,7 @@ from eagle_min.checkpoint import SHIPPED, read_card, save_model
 from eagle_min.config import ModelConfig, TreeConfig
 from eagle_min.drafters.registry import KINDS
 from eagle_min.head import EagleHead
-from eagle_min.lab import bank, bench, compare, measures, prefixes, readme, record, shapes, timing
+from eagle_min.lab import bank, bench, compare, measures, pictures, prefixes, readme, record, shapes, timing
 from eagle_min.lab.prefixes import Prefix
 from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer, save_vocabulary
@@ -256,18 +256,6 @@ def test_compare_refuses_a_bad_option_in_one_line(small_set: Path, words: list[s
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("changes", [{"tokens_seen": "many"}, {"tokens_seen": None}, {"started_from": "eagle"}])
-def test_a_card_that_does_not_tell_of_its_training_is_found_before_anything_is_measured(
-    small_set: Path, tmp_path: Path, changes: dict, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = Path(shutil.copytree(small_set, tmp_path / "set"))
-    card = json.loads((folder / "eagle.json").read_text())
-    (folder / "eagle.json").write_text(json.dumps(card | changes))
-    monkeypatch.setattr(compare, "measure", None)
-    with pytest.raises(ValueError, match="training told by the card of 'eagle' must be cards with an integer"):
-        compare.run(options(compare, "--model", folder, "--drafters", "eagle2"))
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -288,10 +276,21 @@ ORIGIN = {"command": "python -m eagle_min x", "commit": "c" * 40, "machine": "a|
 
 
 def bench_rows(value: float) -> list[dict]:
-    return [{"figure": name, "setting": "s", "value": value, "unit": "ms", **ORIGIN} for name in ("step", "calls")]
+    rows = [{"figure": name, "setting": "s", "value": value, "unit": "ms", **ORIGIN} for name in ("step", "calls")]
+    return [
+        *rows,
+        {
+            "figure": "calibration",
+            "setting": "T=0, x",
+            "value": value / 9,
+            "mean_probability": 0.5,
+            "unit": "",
+            **ORIGIN,
+        },
+    ]
 
 
-def test_the_readme_says_what_is_stored_and_only_its_tables_change(tmp_path: Path) -> None:
+def test_the_readme_and_its_pictures_say_what_is_stored_and_only_tables_change(tmp_path: Path) -> None:
     page, results = tmp_path / "README.md", tmp_path / "results"
     before = "# Top\n<!-- results:begin bench.step -->\nold\n<!-- results:end bench.step -->\nmiddle\n"
     page.write_text(before + "<!-- results:begin bench -->\n<!-- results:end bench -->\nend\n")
@@ -302,8 +301,9 @@ def test_the_readme_says_what_is_stored_and_only_its_tables_change(tmp_path: Pat
     text = page.read_text()
     assert [text.count(word) for word in ("old", "| step | s | 1.500 | ms |", "| calls |")] == [0, 2, 1]
     assert text.startswith("# Top\n<!-- results:begin bench.step -->\n| figure |") and text.endswith("-->\nend\n")
+    assert [path.name for path in results.glob("*.svg")] == ["calibration.svg"] and pictures.stale(results) == []
     record.write_rows(results / "bench.json", bench_rows(1.6))
-    assert readme.stale(page, results) == ["bench.step", "bench"]
+    assert readme.stale(page, results) == ["bench.step", "bench"] and pictures.stale(results) == ["calibration.svg"]
 
 
 def test_a_table_can_come_from_the_card_of_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,12 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+QUICK = ("one stop token", "greedy where nothing is drafted", "rows by rank")  # the others in the ci tier
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.ci]) for name in WRONG]
+)
 def test_a_decoder_with_a_fault_that_shows_in_few_places_is_refuted(name):
     verdict = certify(partial(decoder, **WRONG[name]), "loop")
     assert verdict.status == "refuted" and verdict.counterexample.broken is None, report(verdict)

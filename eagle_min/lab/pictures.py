@@ -65,20 +65,18 @@ def calibration(rows: Sequence[Row]) -> str:
     return lines("calibration on held-out code", series, "draft probability", "share accepted", diagonal=True)
 
 
-STUDIED = {f"study_{name}.svg": (f"study_{name}.json", study.picture) for name, study in STUDIES.items()}
 PICTURES: dict[str, tuple[str, Callable[[Sequence[Row]], str]]] = {  # file -> file of rows, and what draws it
     "tau.svg": ("compare.json", tau),
     "faster.svg": ("compare.json", faster),
     "alpha.svg": ("compare.json", alpha),
     "calibration.svg": ("bench.json", calibration),
-    **STUDIED,
+    **{f"study_{name}.svg": (f"study_{name}.json", study.picture) for name, study in STUDIES.items()},
 }
 
 
 def drawn(results: Path) -> dict[str, str]:
-    """The pictures as the rows in a folder have them; of studies, those that are stored. ValueError, one line, when
-    rows are missing or not complete."""
-    stored = [name for name in PICTURES if name not in STUDIED or (results / PICTURES[name][0]).exists()]
+    """The pictures of the rows that a folder has. ValueError, one line, when these are not complete."""
+    stored = [name for name, (rows, _) in PICTURES.items() if (results / rows).exists()]
     try:
         return {name: PICTURES[name][1](read_rows(results / PICTURES[name][0])) for name in stored}
     except (KeyError, TypeError) as error:

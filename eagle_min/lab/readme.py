@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..checkpoint import SHIPPED, read_card, write_atomically
 from ..config import require
-from . import bank, bench, choose, compare, rules, typical
+from . import bank, bench, choose, compare, pictures, rules, typical
 from .record import Column, Row, markdown_table, read_rows
 from .study import STUDIES
 
@@ -46,10 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Bring all tables up to date. ValueError, one line, for markers or files that do not fit."""
+    """Bring all tables and pictures up to date. ValueError, one line, for markers or files that do not fit."""
     blocks = find_blocks(args.readme)
     stems = sorted({name.partition(".")[0] for name in blocks})
     update(args.readme, *(source_of(stem, args.results) for stem in stems))
+    pictures.update(args.results)
     print(f"{args.readme}: {len(blocks)} tables")
     return 0
 
