@@ -106,25 +106,6 @@ def shared_coins(tokens, q, p, *, dice):
     return rows(tokens, q, p, Sharing())
 
 
-def coins_of_the_second_row(tokens, q, p, *, dice):
-    """What rows with drafts share from the third such row on: the second one's first coin."""
-    with_drafts = [row for row, each in enumerate(tokens) if len(each)]
-    known: dict = {}
-
-    class Sharing:
-        def accept(self, chance, name):
-            if name[1:] == ("coin", 0) and name[0] in with_drafts[1:]:
-                key = chance, with_drafts[1]
-                known[key] = dice.accept(chance, name) if key not in known else known[key]
-                return known[key]
-            return dice.accept(chance, name)
-
-        def categorical(self, weights, name):
-            return dice.categorical(weights, name)
-
-    return rows(tokens, q, p, Sharing())
-
-
 def recursive(tokens, parents, q, p, dice, residual: Callable, reuse: bool = False) -> list[int]:
     """Recursive rejection without replacement. `residual(node, number, p, q)` is what is left of p after the refusal
     number 1, 2, ... at a node; with `reuse` one coin decides about all children of a node below the root."""
@@ -195,7 +176,7 @@ def one_coin_deep_down(tokens, parents, q, p, *, dice):
 WRONG = [
     *(("chain", f) for f in (rare_tokens_dropped, likely_drafts_taken, third_draft_free, one_of_three_tokens_too_many)),
     *(("chain", f) for f in (very_rare_tokens_dropped, nothing_drafted_is_greedy, third_residual_without_q)),
-    *(("batch", f) for f in (later_rows_accept_all, first_rows_draft_laws, shared_coins, coins_of_the_second_row)),
+    *(("batch", f) for f in (later_rows_accept_all, first_rows_draft_laws, shared_coins)),
     *(("tree-sampled", f) for f in (no_residual_deep_down, no_second_residual_deep_down, one_coin_deep_down)),
     ("tree-sampled", third_sibling_free),
     ("tree", third_child_free),

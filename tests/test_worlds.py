@@ -123,6 +123,12 @@ def test_worlds_of_one_cycle_reach_the_corners(kind):
     assert all(sum(figures) / len(figures) >= least[part] for part, figures in found.items())
 
 
+def test_batches_are_even_and_uneven_and_some_have_three_sequences_with_drafts():
+    for number in SEEDS:
+        sizes = {world.sizes for world in drawn("batch", number)}
+        assert {(1, 1), (1, 1, 1)} <= sizes and any(0 in each for each in sizes) and len(sizes) >= 7
+
+
 def told(decoding: Decoding) -> dict[str, bool]:
     """What a decoder is put through."""
     parents, sampling, vocab_size = decoding.world.parents, decoding.sampling, len(decoding.world.target(()))

@@ -66,17 +66,17 @@ FAULTS = (
     Fault(
         "no temperature between 0 and 1 is tried",
         X + "whole",
-        "    SamplingConfig(0.5),\n",
+        "    SamplingConfig(0.5),\n    SamplingConfig(0.5, top_k=2),\n    SamplingConfig(0.5, top_p=TOP_P),\n",
         "",
-        "tests/test_bank.py::test_the_certifier_refutes_a_sample",
+        WORLDS + "test_loops_reach_the_corners_too",
         "a decoder that takes temperature for a switch was called exact",
     ),
     Fault(
         "no top_p is tried",
         X + "whole",
-        "    SamplingConfig(1.0, top_p=TOP_P),\n",
-        "",
-        "tests/test_bank.py::test_the_certifier_refutes_a_sample",
+        "TOP_P = 0.65",
+        "TOP_P = 1.0",
+        WORLDS + "test_loops_reach_the_corners_too",
         "a decoder without top_p was called exact",
     ),
     Fault(
