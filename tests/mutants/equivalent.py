@@ -19,8 +19,8 @@ EQUIVALENT = {
     "given more than 4 children, so the fifth best token is never looked at",
     "grow | width = 1 if gap > sure else 2 if gap > sure * 2 / 3 else 3 if gap > sure / 3 else 4 | 4 to 5 | 1": "there "
     "are only the 4 best tokens to choose children from",
-    "dice | lowest, total = weights.min(initial=0), weights.sum() | 0 to 1 | 1": "only the sign of the lowest weight is "
-    "looked at, and 1 has that of 0 and of every weight that is allowed",
-    "exactness.law | probabilities = values if total == 1 else [value / total for value in values] | 1 to 0 | 1": "what "
-    "is divided by 1 stays as it is, so dividing always is only slower; a total of 0 was refused before",
+    "dice | lowest, total = weights.min(initial=0), weights.sum() | 0 to 1 | 1": "only the sign of the lowest "
+    "weight is looked at, and 1 has that of 0 and of every weight that is allowed",
+    "exactness.law | probabilities = values if total == 1 else [value / total for value in values] | 1 to 0 | 1": ""
+    "what is divided by 1 stays as it is, so dividing always is only slower; a total of 0 was refused before",
 }
