@@ -6,6 +6,7 @@ caches: it is given one sequence and computes each position from all before it.
 """
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ import torch
 from torch import nn
 
 import eagle_min
+from eagle_min.checkpoint import save_model
 from eagle_min.config import ModelConfig, TreeConfig
 from eagle_min.decode import Drafter
 from eagle_min.drafters.eagle3 import Eagle3Head
@@ -25,7 +27,7 @@ from eagle_min.drafters.registry import KINDS
 from eagle_min.grow import chain, confidence, ratio, static, static_sampled
 from eagle_min.head import EagleDrafter, EagleHead
 from eagle_min.model import GPT
-from eagle_min.tokenizer import Tokenizer
+from eagle_min.tokenizer import Tokenizer, save_vocabulary
 from eagle_min.train import rivals
 from eagle_min.train.batches import DOMAINS
 from eagle_min.train.loop import TrainConfig
@@ -143,6 +145,21 @@ def drafter_of(name: str, seed: int = 0, tree: TreeConfig | None = None) -> Draf
     kind = KINDS[name]
     network = NETWORKS[kind.weights](seed) if kind.weights is not None else None
     return kind.make(random_target(seed), network, tree or kind.tree)
+
+
+BYTES = Tokenizer([bytes([byte]) for byte in range(256)])  # token id = byte; 256 is END
+SMALL = ModelConfig(vocab_size=257, width=8, num_layers=1, num_heads=2, hidden=8, context=512)
+
+
+def small_set(folder: Path, heads: Sequence[str] = ("eagle",), config: ModelConfig = SMALL) -> Path:
+    """A set of models in a folder: a random target, random heads of these names and a vocabulary of bytes."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        digest = save_model(GPT(config), folder, "target", {"tokenizer_sha256": BYTES.sha256})
+        for name in heads:
+            save_model(EagleHead(config), folder, name, {"kind": "head", "target_sha256": digest})
+    save_vocabulary(BYTES.vocabulary, folder / "tokenizer.ranks")
+    return folder
 
 
 @functools.cache

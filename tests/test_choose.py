@@ -5,32 +5,17 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import networks
 import pytest
-import torch
 
-from eagle_min.checkpoint import save_model
-from eagle_min.config import ModelConfig
-from eagle_min.head import EagleHead
 from eagle_min.lab import choose, compare, rates
-from eagle_min.model import GPT
-from eagle_min.tokenizer import Tokenizer, save_vocabulary
 from eagle_min.train.corpus import Corpus
 from eagle_min.train.rivals import RIVALS
-
-BYTES = Tokenizer([bytes([byte]) for byte in range(256)])
 
 
 @pytest.fixture
 def small_set(tmp_path: Path) -> Path:
-    folder = tmp_path / "set"
-    folder.mkdir()
-    shape = ModelConfig(vocab_size=257, width=8, num_layers=1, num_heads=2, hidden=8, context=512)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        digest = save_model(GPT(shape), folder, "target", {"tokenizer_sha256": BYTES.sha256})
-        save_model(EagleHead(shape), folder, "eagle", {"kind": "head", "target_sha256": digest})
-    save_vocabulary(BYTES.vocabulary, folder / "tokenizer.ranks")
-    return folder
+    return networks.small_set(tmp_path / "set")
 
 
 def options(command, *words: object) -> argparse.Namespace:
@@ -64,11 +49,17 @@ def test_lengths_are_tried_on_training_text_and_one_of_each_drafter_is_chosen(sm
     assert set().union(*seen) <= {f"{i}.py" for i in range(4)} and set(rows[0]["heads_sha256"]) == {"eagle"}
 
 
-@pytest.mark.parametrize("words", [("--prefixes", 0), ("--seed", -1), ("--model", "none-such"), ("--json", "/")])
-def test_a_bad_option_of_choose_is_refused(words):
-    with pytest.raises(
-        (ValueError, FileNotFoundError), match=words[0].removeprefix("--") if words[1] != "none-such" else "no"
-    ):
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--prefixes", 0), "prefixes must be at least 1, got 0"),
+        (("--seed", -1), "seed must be between 0 and"),
+        (("--model", "none-such"), "no models 'none-such'"),
+        (("--json", "/"), "--json must be a file in a folder that can be written to, got '/'"),
+    ],
+)
+def test_a_bad_option_of_choose_is_refused(words, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
         choose.run(options(choose, *words))
 
 

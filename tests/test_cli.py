@@ -14,39 +14,30 @@ import subprocess
 import sys
 from pathlib import Path
 
+import networks
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 import eagle_min
 from eagle_min.__main__ import COMMANDS, main
-from eagle_min.checkpoint import save_model, shipped_prompts
+from eagle_min.checkpoint import shipped_prompts
 from eagle_min.commands import demo
 from eagle_min.commands.difference import explain, first_difference, gap_of
 from eagle_min.config import ModelConfig, SamplingConfig
 from eagle_min.dice import SeededDice, target_draw, uniform
-from eagle_min.head import EagleHead
-from eagle_min.model import GPT
-from eagle_min.tokenizer import Tokenizer, save_vocabulary
 from eagle_min.verify import Verdict, verify
 
 ROOT = Path(__file__).parent.parent
-BYTES = Tokenizer([bytes([byte]) for byte in range(256)])  # token id = byte; 256 is END
+BYTES = networks.BYTES
 CONFIG = ModelConfig(vocab_size=257, width=16, num_layers=2, num_heads=1, hidden=16, context=256)
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a small random target, a head and the tokenizer of single bytes."""
-    folder = tmp_path_factory.mktemp("small")
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        digest = save_model(GPT(CONFIG), folder, "target", {"tokenizer_sha256": BYTES.sha256})
-        save_model(EagleHead(CONFIG), folder, "eagle", {"kind": "head", "target_sha256": digest})
-    save_vocabulary(BYTES.vocabulary, folder / "tokenizer.ranks")
-    return folder
+    return networks.small_set(tmp_path_factory.mktemp("small"), config=CONFIG)
 
 
 def outcome(capsys: pytest.CaptureFixture, *argv: object) -> tuple[int, str, str]:

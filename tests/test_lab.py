@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import networks
 import numpy as np
 import pytest
 import torch
@@ -22,10 +23,8 @@ from eagle_min.head import EagleHead
 from eagle_min.lab import bank, bench, compare, measures, pictures, prefixes, readme, record, shapes, timing
 from eagle_min.lab.prefixes import Prefix
 from eagle_min.model import GPT
-from eagle_min.tokenizer import Tokenizer, save_vocabulary
 from eagle_min.train.corpus import Corpus, load_held_out
 
-BYTES = Tokenizer([bytes([byte]) for byte in range(256)])
 ISSUED = {  # what a row of `compare` has to tell
     *("drafter", "domain", "temperature", "tau", "tau_low", "tau_high", "tau_free", "alphas", "distinct"),
     *("seconds_plain", "seconds_speculative", "ratio", "ratio_low", "ratio_high", "bits_per_byte", "num_prefixes"),
@@ -39,15 +38,7 @@ ISSUED = {  # what a row of `compare` has to tell
 @pytest.fixture(scope="module")
 def small_set(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a random target and two random heads, and a vocabulary of bytes."""
-    folder = tmp_path_factory.mktemp("set")
-    shape = ModelConfig(vocab_size=257, width=8, num_layers=1, num_heads=2, hidden=8, context=512)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        digest = save_model(GPT(shape), folder, "target", {"tokenizer_sha256": BYTES.sha256})
-        for name in ("eagle", "other"):
-            save_model(EagleHead(shape), folder, name, {"kind": "head", "target_sha256": digest})
-    save_vocabulary(BYTES.vocabulary, folder / "tokenizer.ranks")
-    return folder
+    return networks.small_set(tmp_path_factory.mktemp("set"), ("eagle", "other"))
 
 
 @pytest.fixture

@@ -8,29 +8,25 @@ from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 
+import networks
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from networks import random_drafter, random_target, slow_target
 
 from eagle_min.__main__ import main
-from eagle_min.checkpoint import save_model
-from eagle_min.config import ModelConfig
 from eagle_min.decode import stream
 from eagle_min.dice import target_draw, uniform
-from eagle_min.head import EagleHead
 from eagle_min.lab import bench, precision
 from eagle_min.lab.precision import Node, chance_of_other_draw, compared, figures
 from eagle_min.model import GPT
-from eagle_min.tokenizer import Tokenizer, save_vocabulary
 from eagle_min.train.corpus import Corpus
 from eagle_min.tree import DraftTree, path_to
 
 PROMPT = [1, 4, 0, 2, 5]
 STEP = 0.5  # of the planted rounding
-BYTES = Tokenizer([bytes([byte]) for byte in range(256)])
+BYTES = networks.BYTES
 SETTINGS = ("nodes compared", "largest TV", "mean TV", "another argmax", "another draw", "chance of another draw, mean")
 
 
@@ -118,12 +114,7 @@ def test_figures_are_means_shares_and_the_largest():
 def small_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a random target, a random head and a vocabulary of bytes; held-out text of its own."""
     folder = tmp_path / "set"
-    shape = ModelConfig(vocab_size=257, width=8, num_layers=1, num_heads=2, hidden=8, context=512)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        digest = save_model(GPT(shape), folder, "target", {"tokenizer_sha256": BYTES.sha256})
-        save_model(EagleHead(shape), folder, "eagle", {"kind": "head", "target_sha256": digest})
-    save_vocabulary(BYTES.vocabulary, folder / "tokenizer.ranks")
+    networks.small_set(folder)
     texts = {domain: [(f"{domain}/0", f"{domain} is here, " * 20)] for domain in ("code", "prose")}
     corpus = Corpus({}, {**texts, "sums": [(f"sums/{a}", f"{a} + 9 = {a + 9}") for a in range(30)]})
     monkeypatch.setattr(precision, "load_held_out", lambda: corpus)

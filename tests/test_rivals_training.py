@@ -88,5 +88,5 @@ def test_a_rival_is_trained_on_whole_windows_and_what_is_chosen_is_chosen_on_lat
     rivals.train_rival(models, rival, {}, train, tmp_path / "runs" / "one")
     batches = Batches(streams, 32, 512, train.sums_share, tokenizer.end_id, train.seed + 2)
     wanted = [batches[step][:, :-1] for step in range(2 + rivals.NUM_AFTERWARDS)]
-    assert torch.equal(torch.cat(learned).sort(0).values, torch.cat(wanted[:2]).sort(0).values)
+    assert sorted(torch.cat(learned).tolist()) == sorted(torch.cat(wanted[:2]).tolist())  # pieces come in any order
     assert torch.equal(torch.cat(shown), torch.cat(wanted[2:]))

@@ -122,10 +122,8 @@ def certify(
         if bits is None and found.broken is None:
             verdict.counterexample = replace(found, known=name_of(sampler, found.world, found.got))
     except Flaky:
-        verdict.status, verdict.reason = (
-            "undecided",
-            "hidden state: wrong in a world, then right in the same",
-        )
+        verdict.status = "undecided"
+        verdict.reason = "hidden state: wrong in a world, then right in the same"
     verdict.num_branches, verdict.corners = sampler.num_branches, list(dict.fromkeys(sampler.corners))
     return verdict
 

@@ -37,6 +37,7 @@ CLASSES = {
     },
 }
 STATES = "manual_seed manual_seed_all seed seed_all get_rng_state set_rng_state initial_seed fork_rng".split()
+SEEDING = "manual_seed seed set_state get_state clone_state set_offset graphsafe_set_state graphsafe_get_state".split()
 ENTROPY = ((os, "urandom"), (os, "getrandom"), (uuid, "uuid1"), (uuid, "uuid4"))
 
 
@@ -49,11 +50,8 @@ class TorchGenerator(torch.Generator):
         return super().__new__(cls, *args, **kwargs)
 
 
-for (
-    _name
-) in "manual_seed seed set_state get_state clone_state graphsafe_set_state graphsafe_get_state set_offset".split():
-    if hasattr(torch.Generator, _name):
-        setattr(TorchGenerator, _name, refuse_in_run(f"torch.Generator.{_name}", getattr(torch.Generator, _name)))
+for _name in filter(partial(hasattr, torch.Generator), SEEDING):
+    setattr(TorchGenerator, _name, refuse_in_run(f"torch.Generator.{_name}", getattr(torch.Generator, _name)))
 
 
 def _from_numpy(real: Any, array: Any) -> Any:

@@ -33,7 +33,7 @@ from .record import Column, Row, check_writable, interval, number, provenance, t
 from .watched import Watched
 
 ENOUGH = 0.98
-PASS = 0.05  # what a pass of a draft network costs beside a target call, in the README's table of costs
+PASS = 0.06  # what a pass of a head costs beside the target call, from the row of the chain in the table of costs
 NUM_FILES = 200  # of training code that the places are in
 DEPTHS = (5, 7, 9, 12, 16)
 TREES = ("eagle2", "ratio", "eagle3", "mtp", "small")  # whose trees have a depth
