@@ -18,7 +18,7 @@ from pathlib import Path
 from ..checkpoint import SHIPPED, read_card, write_atomically
 from ..config import require
 from . import bank, bench, choose, compare, pictures, rules, typical
-from .record import Column, Row, markdown_table, read_rows
+from .record import Column, Row, interval, markdown_table, number, read_rows
 from .study import STUDIES
 
 RESULTS = SHIPPED / "results"
@@ -34,7 +34,16 @@ COLUMNS_WITH = {  # by a field that the rows have; the first that fits
     "mutants_of": bank.SCORED,
     "figure": bench.COLUMNS,
 }
-SECOND_TABLES = {"bank.power": bank.POWER, "compare.costs": compare.COSTS}  # other columns of all the rows
+BRIEF: list[Column] = [  # of rows of `compare` in which temperature 1 stands beside temperature 0
+    ("drafter", lambda row: row["drafter"]),
+    ("tau, T=0 (95 %)", interval("tau", "tau_low", "tau_high")),
+    ("times faster", number("ratio")),
+    ("same text", lambda row: f"{row['num_identical']}/{row['num_prompts']}"),
+    ("tau, T=1 (95 %)", lambda row: interval("tau", "tau_low", "tau_high")(row["hot"])),
+    ("times faster, T=1", lambda row: number("ratio")(row["hot"])),
+    ("million parameters", number("parameters", 2, 1e-6)),
+]
+SECOND_TABLES = {"bank.power": bank.POWER, "compare.brief": BRIEF, "compare.costs": compare.COSTS}  # of all the rows
 MARKER = re.compile(r"<!-- results:(begin|end) ([\w.-]+) -->")
 BLOCK = re.compile(r"(<!-- results:begin ([\w.-]+) -->\n)(.*?)(<!-- results:end \2 -->)", re.DOTALL)
 
@@ -112,6 +121,7 @@ def render(name: str, rows: list[Row]) -> str:
     kept = [row for row in rows if whole or part in (row.get("figure"), row.get("domain"))]
     require(bool(kept), f"rows for the table {name}", 0, "at least 1")
     try:
+        kept = side_by_side(kept) if name == "compare.brief" else kept
         text = study_text(kept) if "study" in kept[0] else markdown_table(columns_of(name, kept[0]), kept)
         return f"{text}\n\n{origin(kept[0])}\n"
     except (KeyError, TypeError, AttributeError, ValueError, StopIteration) as error:
@@ -121,6 +131,13 @@ def render(name: str, rows: list[Row]) -> str:
 def columns_of(name: str, row: Row) -> list[Column]:
     """What a table of this name and of such rows shows."""
     return SECOND_TABLES.get(name) or next(columns for key, columns in COLUMNS_WITH.items() if key in row)
+
+
+def side_by_side(rows: list[Row]) -> list[Row]:
+    """The rows of temperature 0, best first, each with what the same drafter does at temperature 1 as `hot`."""
+    hot = {row["drafter"]: row for row in rows if row["temperature"] == 1}
+    cold = [{**row, "hot": hot[row["drafter"]]} for row in rows if row["temperature"] == 0]
+    return sorted(cold, key=lambda row: -row["tau"])
 
 
 def study_text(rows: list[Row]) -> str:
