@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 import eagle_min
+import eagle_min.train.network
 from eagle_min.checkpoint import save_model
 from eagle_min.config import ModelConfig, TreeConfig
 from eagle_min.decode import Drafter
@@ -115,7 +116,7 @@ def small_run(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> nn.Mo
     """A rival trained three steps on random text: it alone changes, and a run that was stopped ends the same."""
     rng = np.random.default_rng(0)
     streams = {name: rng.integers(0, CONFIG.vocab_size, 50_000).astype(np.uint16) for name in DOMAINS}
-    monkeypatch.setattr(rivals, "training_streams", lambda *_: streams)
+    monkeypatch.setattr(eagle_min.train.network, "training_streams", lambda *_: streams)
     tokenizer = Tokenizer([bytes([byte]) for byte in range(256)])
     target = new_target(CONFIG, seed=1).requires_grad_(True)  # freezing is the training's own business
     models = SimpleNamespace(target=target, tokenizer=tokenizer, target_sha256="0" * 64)
@@ -125,7 +126,9 @@ def small_run(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> nn.Mo
 
     def train(tokens: int, run: str) -> nn.Module:
         given = replace(config, tokens=tokens)
-        return rivals.train_rival(models, rivals.RIVALS[kind], {"kind": kind}, given, folder / "runs" / run)[0]
+        return eagle_min.train.network.train_network(
+            models, rivals.RIVALS[kind], {"kind": kind}, given, folder / "runs" / run
+        )[0]
 
     network = train(3 * 512, "whole")
     assert all(torch.equal(value, before[name]) for name, value in target.state_dict().items())

@@ -152,7 +152,7 @@ def test_loudness_brings_streams_to_like_size_and_survives_storing(tmp_path):
     sizes = (taught.streams.unflatten(-1, (3, 16)) * head.loudness).square().mean(dim=(0, 1, 3)).sqrt()
     assert (sizes > 0.6).all() and (sizes < 1.7).all() and not torch.equal(head.loudness, torch.ones(3, 1))
     sha = save_model(target, tmp_path, "target", {"kind": "target"})
-    card = {"kind": "eagle3", "target_sha256": sha, **eagle3.chosen(target, head, iter(()))}
+    card = {"kind": "eagle3", "target_sha256": sha, **eagle3.card_fields(target, head, iter(()))}
     save_model(head, tmp_path, "eagle3", card)
     loaded = load_eagle3(tmp_path, "eagle3")
     assert loaded.layers == (2, 4, 9) and torch.equal(loaded.loudness, head.loudness)

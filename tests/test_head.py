@@ -35,7 +35,7 @@ from eagle_min.config import SamplingConfig
 from eagle_min.dice import SeededDice
 from eagle_min.head import EagleHead, Expansion
 from eagle_min.tokenizer import Tokenizer
-from eagle_min.train.head import RECIPES, head_loss, louder, loudness, new_head, train_head, unroll
+from eagle_min.train.head import RECIPES, embedding_gain, head_loss, louder, new_head, train_head, unroll
 from eagle_min.train.loop import TrainConfig
 from eagle_min.train.target import new_target
 from eagle_min.train.teacher import teach
@@ -221,7 +221,7 @@ def trained(
     """A head after three updates on random text; `first` is one of the folder `models`."""
     rng = np.random.default_rng(0)
     streams = {name: rng.integers(0, CONFIG.vocab_size, 3000).astype(np.uint16) for name in ("code", "prose", "sums")}
-    monkeypatch.setattr(eagle_min.train.head, "training_streams", lambda *_: streams)
+    monkeypatch.setattr(eagle_min.train.network, "training_streams", lambda *_: streams)
     config = TrainConfig(tokens=3 * 512, batch_tokens=512, seq_len=16, **rates)
     tokenizer = Tokenizer([bytes([byte]) for byte in range(256)])
     given = SimpleNamespace(target=target, tokenizer=tokenizer, target_sha256="0" * 64, folder=models or folder)
@@ -244,7 +244,7 @@ def test_training_a_head_changes_the_head_and_nothing_of_the_target(recipe, tmp_
 def test_training_that_takes_no_step_gives_the_head_it_began_with(tmp_path, monkeypatch):
     """Embeddings are made louder for the training; the factor must come back into the weights."""
     target = new_target(CONFIG, seed=1)
-    assert loudness(target) > 5
+    assert embedding_gain(target) > 5
     head = trained(target, "paper", tmp_path, monkeypatch, matrix_lr=0.0, other_lr=0.0)
     first = snapshot(new_head(target, seed=0))
     assert all(torch.allclose(value, first[name], rtol=1e-6) for name, value in head.state_dict().items())
@@ -277,7 +277,7 @@ def test_a_head_is_trained_on_the_longer_windows_with_embeddings_as_loud_as_feat
 
     monkeypatch.setattr(eagle_min.train.head, "head_loss", noted)
     trained(target, "paper", tmp_path, monkeypatch)
-    assert seen == {(2 * 16, loudness(target))}
+    assert seen == {(2 * 16, embedding_gain(target))}
 
 
 @given(seeds, st.floats(0.1, 50), st.sampled_from(sorted(RECIPES)))

@@ -233,6 +233,7 @@ def test_agreement_is_counted_in_the_bin_of_the_targets_own_certainty(monkeypatc
         (["--seed", "-1"], "seed must be between 0 and 2**63 - 1, got -1"),
         (["--json", "/dev/null/x.json"], "--json must be a file in a folder that can be written to"),
         (["--json", "/"], "--json must be a file in a folder that can be written to, got '/'"),
+        (["--json", 241 * "x"], "--json must be a name of up to 240 bytes, got 'xxx"),
         (
             ["--json", "/proc/nowhere/x.json"],
             "--json must be a file in a folder that can be written to, got '/proc/nowh",

@@ -28,7 +28,7 @@ from oracles import token_path
 from strategies import fewer, level_trees
 
 import eagle_min
-import eagle_min.train.rivals
+import eagle_min.train.network
 from eagle_min import generate
 from eagle_min.__main__ import main
 from eagle_min.checkpoint import SHIPPED, read_card, save_model
@@ -302,7 +302,7 @@ def test_the_command_makes_modules_that_draft(tmp_path, monkeypatch):
     """With random text instead of the corpus; plain text comes out."""
     rng = np.random.default_rng(0)
     streams = {name: rng.integers(0, CONFIG.vocab_size, 9000).astype(np.uint16) for name in DOMAINS}
-    monkeypatch.setattr(eagle_min.train.rivals, "training_streams", lambda *_: streams)
+    monkeypatch.setattr(eagle_min.train.network, "training_streams", lambda *_: streams)
     models = tmp_path / "set"
     models.mkdir()
     shutil.copy(SHIPPED / "tiny" / "tokenizer.ranks", models)

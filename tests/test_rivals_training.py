@@ -8,6 +8,7 @@ import pytest
 import torch
 from networks import CONFIG, random_target
 
+import eagle_min.train.network
 from eagle_min.tokenizer import Tokenizer
 from eagle_min.train import rivals
 from eagle_min.train.batches import DOMAINS, Batches
@@ -70,7 +71,7 @@ def test_streams_that_were_kept_come_in_the_order_that_is_asked_for(layers, tmp_
 def test_a_rival_is_trained_on_whole_windows_and_what_is_chosen_is_chosen_on_later_ones(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     streams = {name: rng.integers(0, CONFIG.vocab_size, 50_000).astype(np.uint16) for name in DOMAINS}
-    monkeypatch.setattr(rivals, "training_streams", lambda *_: streams)
+    monkeypatch.setattr(eagle_min.train.network, "training_streams", lambda *_: streams)
     tokenizer = Tokenizer([bytes([byte]) for byte in range(256)])
     target, train = new_target(CONFIG, seed=1), TrainConfig(tokens=1024, batch_tokens=512, seq_len=16)
     learned, shown = [], []
@@ -82,11 +83,11 @@ def test_a_rival_is_trained_on_whole_windows_and_what_is_chosen_is_chosen_on_lat
     rival = replace(
         rivals.RIVALS["small_model"],
         loss=loss,
-        finish=lambda target, network, text: {"shown": shown.extend(taught.windows for taught in text)},
+        card_fields=lambda target, network, text: {"shown": shown.extend(taught.windows for taught in text)},
     )
     models = SimpleNamespace(target=target, tokenizer=tokenizer, target_sha256="0" * 64)
-    rivals.train_rival(models, rival, {}, train, tmp_path / "runs" / "one")
+    eagle_min.train.network.train_network(models, rival, {}, train, tmp_path / "runs" / "one")
     batches = Batches(streams, 32, 512, train.sums_share, tokenizer.end_id, train.seed + 2)
-    wanted = [batches[step][:, :-1] for step in range(2 + rivals.NUM_AFTERWARDS)]
+    wanted = [batches[step][:, :-1] for step in range(2 + eagle_min.train.network.NUM_AFTERWARDS)]
     assert sorted(torch.cat(learned).tolist()) == sorted(torch.cat(wanted[:2]).tolist())  # pieces come in any order
     assert torch.equal(torch.cat(shown), torch.cat(wanted[2:]))

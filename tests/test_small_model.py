@@ -21,7 +21,7 @@ from oracles import token_path
 from strategies import fewer, level_trees
 
 import eagle_min
-import eagle_min.train.rivals
+import eagle_min.train.network
 from eagle_min import generate, stream
 from eagle_min.__main__ import main
 from eagle_min.checkpoint import SHIPPED, save_model
@@ -34,7 +34,8 @@ from eagle_min.exactness.law import law
 from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer, load_tokenizer
 from eagle_min.train.loop import TrainConfig, make_optimizers
-from eagle_min.train.rivals import RIVALS, train_rival
+from eagle_min.train.network import train_network
+from eagle_min.train.rivals import RIVALS
 from eagle_min.train.small_model import NUM_LAYERS, new_small_model, small_model_loss
 from eagle_min.train.target import new_target
 from eagle_min.train.teacher import teach
@@ -216,12 +217,12 @@ def streams() -> dict[str, np.ndarray]:
 
 def trained(target: GPT, folder, monkeypatch, loss=small_model_loss) -> GPT:
     """A small model after three updates on random text, its run saved after each of them."""
-    monkeypatch.setattr(eagle_min.train.rivals, "training_streams", lambda *_: streams())
+    monkeypatch.setattr(eagle_min.train.network, "training_streams", lambda *_: streams())
     config = TrainConfig(tokens=3 * 512, batch_tokens=512, seq_len=16, save_seconds=-1)
     tokenizer = Tokenizer([bytes([byte]) for byte in range(256)])
     models = SimpleNamespace(target=target, tokenizer=tokenizer, target_sha256="0" * 64, folder=folder)
     rival = replace(RIVALS["small_model"], loss=loss)
-    return train_rival(models, rival, {"kind": "small_model"}, config, folder / "run")[0]
+    return train_network(models, rival, {"kind": "small_model"}, config, folder / "run")[0]
 
 
 def test_training_changes_all_of_it_and_nothing_of_the_target(tmp_path, monkeypatch):
@@ -282,7 +283,7 @@ def test_another_kind_another_target_and_missing_weights_are_refused(models):
 
 def test_the_command_makes_one_that_drafts(tmp_path, monkeypatch):
     """With random text instead of the corpus: plain text comes out of all four drafters at temperature 0."""
-    monkeypatch.setattr(eagle_min.train.rivals, "training_streams", lambda *_: streams())
+    monkeypatch.setattr(eagle_min.train.network, "training_streams", lambda *_: streams())
     models = tmp_path / "set"
     models.mkdir()
     shutil.copy(SHIPPED / "tiny" / "tokenizer.ranks", models)

@@ -18,6 +18,7 @@ from test_lab import options, small_set, small_text  # noqa: F401 fixtures
 from test_studies_training import log_softmax
 
 import eagle_min
+import eagle_min.train.network
 from eagle_min import grow
 from eagle_min.__main__ import main
 from eagle_min.decode import Cycle
@@ -28,7 +29,6 @@ from eagle_min.lab.studies import confidence, entropy, setting, short, size, tem
 from eagle_min.lab.studies.setting import FAILS, HOLDS, OPEN
 from eagle_min.lab.study import STUDIES
 from eagle_min.show import label
-from eagle_min.train import rivals
 
 SMALL = {"prefixes": 3, "prompts": 1, "max_new_tokens": 4, "nodes": 6, "tokens": 512}
 
@@ -43,7 +43,7 @@ def small(small_set, small_text, monkeypatch, tmp_path):  # noqa: F811
     """The words that every study of the small set begins with."""
     rng = np.random.default_rng(0)
     streams = {name: rng.integers(0, 257, 20_000).astype(np.uint16) for name in ("code", "prose", "sums")}
-    monkeypatch.setattr(rivals, "training_streams", lambda *_: streams)
+    monkeypatch.setattr(eagle_min.train.network, "training_streams", lambda *_: streams)
     monkeypatch.setattr(study, "load_held_out", lambda: small_text)
     monkeypatch.setattr(timing, "WARM_UP_TOKENS", 2)
     monkeypatch.setattr(size, "SIZES", (2, 5))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from networks import CONFIG, random_head, random_target, slow_head, slow_target, weights
 from strategies import fewer
 
+import eagle_min.train.network
 from eagle_min import generate, grow, stream
 from eagle_min.config import TreeConfig
 from eagle_min.head import EagleDrafter
@@ -22,7 +23,6 @@ from eagle_min.lab.studies import inputs, loss, short
 from eagle_min.lab.studies.setting import Setting
 from eagle_min.lab.studies.short import Variant, VariantDrafter, on_true_features, short_loss
 from eagle_min.tokenizer import Tokenizer
-from eagle_min.train import rivals
 from eagle_min.train.batches import DOMAINS
 from eagle_min.train.head import RECIPES, Recipe, head_loss
 from eagle_min.train.loop import Run, TrainConfig
@@ -124,11 +124,11 @@ def test_the_loss_is_that_of_what_the_variant_is_told(variant, monkeypatch):
 
 
 @given(seeds, windows, st.sampled_from([1, 3]), st.sampled_from([1.0, 2.5]))
-def test_where_nothing_differs_the_loss_is_the_papers_noise_included(seed, ids, num_steps, loudness):
+def test_where_nothing_differs_the_loss_is_the_papers_noise_included(seed, ids, num_steps, gain):
     target, head = random_target(seed), random_head(seed)
     taught = teach(target, torch.tensor(ids))
-    wanted = head_loss(target, head, Recipe(1.0, 0.1, num_steps), taught, 5, loudness)
-    assert float(short_loss(target, head, Variant(num_steps=num_steps), taught, 5, loudness)) == float(wanted)
+    wanted = head_loss(target, head, Recipe(1.0, 0.1, num_steps), taught, 5, gain)
+    assert float(short_loss(target, head, Variant(num_steps=num_steps), taught, 5, gain)) == float(wanted)
 
 
 def test_variants_differ_from_the_papers_in_one_thing_and_loss_weights_are_the_papers():
@@ -164,7 +164,7 @@ def small(monkeypatch, tmp_path) -> Setting:
     """Two steps of training on random text for a small target."""
     rng = np.random.default_rng(0)
     streams = {name: rng.integers(0, CONFIG.vocab_size, 50_000).astype(np.uint16) for name in DOMAINS}
-    monkeypatch.setattr(rivals, "training_streams", lambda *_: streams)
+    monkeypatch.setattr(eagle_min.train.network, "training_streams", lambda *_: streams)
     tokenizer = Tokenizer([bytes([byte]) for byte in range(256)])
     models = SimpleNamespace(target=new_target(CONFIG, seed=1), tokenizer=tokenizer, target_sha256="0" * 64)
     prefixes = [Prefix(f"{i}", [i, 2, 3, 4]) for i in range(3)]

@@ -20,7 +20,7 @@ from eagle_min.checkpoint import load_head, load_target, save_model
 from eagle_min.model import GPT
 from eagle_min.models import ModelSet
 from eagle_min.tokenizer import Tokenizer
-from eagle_min.train.head import loudness, new_head
+from eagle_min.train.head import embedding_gain, new_head
 from eagle_min.train.target import joint_loss, new_target, next_token_loss, train_target, weights_for
 
 tokens = st.integers(0, CONFIG.vocab_size - 1)
@@ -191,7 +191,7 @@ def test_the_head_beside_reads_embeddings_as_loud_as_features(small_streams, tmp
     train_target(SMALL, STILL, tokenizer_of(260), tmp_path / "run", first, 0.5, "one")
     smaller = GPT(SMALL)
     smaller.load_state_dict(weights_for(SMALL, tokenizer_of(260), first))
-    assert factors == pytest.approx([loudness(smaller)] * len(factors)) and factors[0] != pytest.approx(1)
+    assert factors == pytest.approx([embedding_gain(smaller)] * len(factors)) and factors[0] != pytest.approx(1)
 
 
 def test_a_run_of_another_vocabulary_is_not_gone_on_with(small_streams, tmp_path):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eagle_min.train.command
-import eagle_min.train.head
+import eagle_min.train.network
 import eagle_min.train.target
 from eagle_min import load
 from eagle_min.__main__ import main
@@ -248,7 +248,7 @@ def test_held_out_sums_are_right_and_no_training_line_starts_with_one():
 @pytest.fixture
 def small_text(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Random tokens instead of the corpus, and no measuring, which has tests of its own."""
-    for module in (eagle_min.train.target, eagle_min.train.head, eagle_min.train.command):
+    for module in (eagle_min.train.target, eagle_min.train.network, eagle_min.train.command):
         monkeypatch.setattr(module, "training_streams", lambda *_: streams())
 
     def measured(target: torch.nn.Module, *_) -> dict:

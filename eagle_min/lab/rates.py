@@ -16,11 +16,12 @@ from pathlib import Path
 
 from ..config import require, require_seed
 from ..models import ModelSet, load
-from ..train.command import HEAD_BATCH_TOKENS, HEAD_SHAPE
+from ..train.command import HEAD_BATCH_TOKENS
 from ..train.corpus import load_held_out
-from ..train.head import RECIPES, train_head
+from ..train.head import HEAD_SHAPE, RECIPES, train_head
 from ..train.loop import Run, TrainConfig
-from ..train.rivals import RIVALS, train_rival
+from ..train.network import train_network
+from ..train.rivals import RIVALS
 from .bench import COLUMNS, entry
 from .compare import split_list
 from .record import Row, check_writable, provenance, text_table, write_rows
@@ -39,7 +40,7 @@ def head_trial(recipe: str, models: ModelSet, train: TrainConfig, folder: Path) 
 
 def rival_trial(kind: str, models: ModelSet, train: TrainConfig, folder: Path) -> Run:
     """Any other network."""
-    return train_rival(models, RIVALS[kind], {"kind": kind}, train, folder)[2]
+    return train_network(models, RIVALS[kind], {"kind": kind}, train, folder)[2]
 
 
 TRIALS: dict[str, Trial] = {

@@ -22,6 +22,7 @@ from ..config import require
 from ..models import ModelSet
 from ..train.batches import versions
 
+LONGEST_NAME = 240  # of a file: systems allow 255, and `write_atomically` puts some letters behind it first
 Row = dict
 Column = tuple[str, Callable[[Row], str]]  # heading, and what a row shows under it
 
@@ -71,6 +72,7 @@ def check_writable(path: Path | None) -> None:
     its place by a rename, which would also replace a device or a pipe."""
     if path is None:
         return
+    require(len(os.fsencode(path.name)) <= LONGEST_NAME, "--json", path.name, f"a name of up to {LONGEST_NAME} bytes")
     folder = next((folder for folder in path.absolute().parents if folder.exists()), path)
     good = folder.is_dir() and can_write(folder) and (path.is_file() or not path.exists())
     require(good, "--json", str(path), "a file in a folder that can be written to")

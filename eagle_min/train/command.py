@@ -23,13 +23,13 @@ from ..tokenizer import Tokenizer, learn_vocabulary, load_tokenizer, save_vocabu
 from .batches import token_stream, training_streams, versions
 from .corpus import load_corpus, load_held_out, mirrored
 from .evaluate import agreement, bits_per_byte, sum_accuracy
-from .head import RECIPES, train_head
+from .head import HEAD_SHAPE, RECIPES, train_head
 from .loop import Run, TrainConfig
+from .network import train_network
 from .ngram import NGram, lzma_bits_per_byte
-from .rivals import RIVALS, train_rival
+from .rivals import RIVALS
 from .target import check_beside, train_target
 
-HEAD_SHAPE = {"num_heads": 4, "hidden": 704}
 BESIDE = "beside"  # name of a head that was trained beside a target
 SCORED_TOKENS = 200_000  # of each domain's held-out text, spread evenly: the figure is good to some two hundredths
 HEAD_BATCH_TOKENS = 2048  # a head is small and soon trained: smaller steps, more of them
@@ -171,9 +171,9 @@ def run_head(args: argparse.Namespace, train: TrainConfig, models: ModelSet) -> 
 def run_rival(args: argparse.Namespace, train: TrainConfig, models: ModelSet) -> int:
     """Train a rival's network for the target of the set, write weights and card."""
     kind = args.what
-    network, chosen, done = train_rival(models, RIVALS[kind], {"kind": kind}, train, args.folder)
+    network, fields, done = train_network(models, RIVALS[kind], {"kind": kind}, train, args.folder)
     round_to_bfloat16(network)
-    card = {"kind": kind, "target_sha256": models.target_sha256, **chosen, **making(train, done)}
+    card = {"kind": kind, "target_sha256": models.target_sha256, **fields, **making(train, done)}
     digest = save_model(network, args.models, args.name, card)
     print(f"{kind} {args.name} {digest[:12]}")
     return 0

@@ -1,4 +1,4 @@
-"""Training an EAGLE-3 head (Zhang et al. 2503.01840, section 3): soft cross-entropy alone, over training-time steps.
+"""Training an EAGLE-3 head (Li et al. 2503.01840, section 3): soft cross-entropy alone, over training-time steps.
 
 Step i of *training-time test* repeats the pass on the states of step i - 1, each token one further on, as
 drafting will; its loss counts 0.8^i. Gradients flow through all the steps. Which rows see which is explained in
@@ -15,14 +15,13 @@ from torch import Tensor
 
 from ..drafters.eagle3 import Eagle3Head
 from ..model import GPT
-from .head import chained_attention
+from .head import HEAD_SHAPE, chained_attention
 from .loop import begin_weights
 from .teacher import Teaching, features_and_streams
 
 NUM_STEPS = 5
 STEP_DECAY = 0.8
-SHAPE = {"num_layers": 1, "num_heads": 4, "hidden": 704}  # as the EAGLE heads here
-NUM_MEASURED = 512  # tokens on which loudness is measured
+NUM_MEASURED = 512  # tokens on which the streams' sizes are measured
 
 
 def layers_of(target: GPT) -> tuple[int, int, int]:
@@ -38,18 +37,18 @@ def new_eagle3(target: GPT, seed: int, **shape: int) -> Eagle3Head:
     """A head that begins by saying, quietly, what the target's LM head makes of the highest stream: what the layer
     adds starts at zero, the fusion near that stream, the LM head as the target's, and its norm small."""
     generator = torch.Generator().manual_seed(seed)
-    head = Eagle3Head(replace(target.config, **SHAPE | shape), layers_of(target))
+    head = Eagle3Head(replace(target.config, num_layers=1, **HEAD_SHAPE | shape), layers_of(target))
     begin_weights(head, generator, fuse_gain=0.3)
     with torch.no_grad():
         head.fuse.weight[:, -target.config.width :] += torch.eye(target.config.width)
         head.lm_head.weight.copy_(target.lm_head.weight)
         head.norm.weight.copy_(0.3 * target.norm.weight)
-        head.loudness.copy_(loudness(target, head.layers, generator)[:, None])
+        head.loudness.copy_(like_sizes(target, head.layers, generator)[:, None])
     return head
 
 
 @torch.no_grad()
-def loudness(target: GPT, layers: tuple[int, ...], generator: torch.Generator) -> Tensor:
+def like_sizes(target: GPT, layers: tuple[int, ...], generator: torch.Generator) -> Tensor:
     """A power of two for each stream that brings its root mean square, on tokens drawn at random, near 1."""
     num_tokens = min(NUM_MEASURED, target.context)
     tokens = torch.randint(target.vocab_size, (1, num_tokens), generator=generator)
@@ -58,7 +57,7 @@ def loudness(target: GPT, layers: tuple[int, ...], generator: torch.Generator) -
     return 2.0 ** -sizes.log2().round()
 
 
-def chosen(target: GPT, head: Eagle3Head, text: Iterator[Teaching]) -> dict:
+def card_fields(target: GPT, head: Eagle3Head, text: Iterator[Teaching]) -> dict:
     """What the card has to say beyond the shape."""
     return {"layers": list(head.layers)}
 

@@ -6,7 +6,7 @@ cross-entropy between the two distributions, in a proportion that is the recipe'
 
 The paper trains a single step, on true features only. While drafting, though, the head reads
 its own guesses. *Training-time steps* show it that: step i repeats the pass with the guesses
-of step i-1 as features, each token one further on (Zhang et al. 2408.15766; EAGLE-3,
+of step i-1 as features, each token one further on (HASS, Zhang et al. 2408.15766; EAGLE-3,
 2503.01840, section 3.2). At step i, row t continues the chain that left the true text at t: it
 sees the true rows up to t, and of each later step only its own row.
 
@@ -25,9 +25,9 @@ from ..checkpoint import load_head, read_card
 from ..head import EagleHead
 from ..model import GPT, Attention
 from ..models import ModelSet
-from .batches import Batches, training_streams
 from .loop import Run, TrainConfig, begin_weights
-from .teacher import Teacher, Teaching
+from .network import Training, train_network
+from .teacher import Teaching
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Recipe:
     noise: float = 0.1  # uniform noise on the true features, as a share of their root mean square
 
 
+HEAD_SHAPE = {"num_heads": 4, "hidden": 704}  # of the one layer of a new head, unless another is asked for
 RECIPES = {
     "paper": Recipe(feature_weight=1.0, token_weight=0.1, num_steps=1),
     "steps": Recipe(feature_weight=0.1, token_weight=1.0, num_steps=3),
@@ -51,25 +52,26 @@ def new_head(target: GPT, seed: int, **shape: int) -> EagleHead:
     """A head of the target's shape but for the fields in `shape`; what its layer adds starts at zero.
 
     The fusion layer starts small, for all it says at first is wrong, and with its two halves
-    equally loud (see `loudness`).
+    equally loud (see `embedding_gain`).
     """
     head = EagleHead(replace(target.config, num_layers=1, **shape))
     begin_weights(head, torch.Generator().manual_seed(seed), fuse_gain=0.2)
-    louder(head, loudness(target))
+    louder(head, embedding_gain(target))
     return head
 
 
 @torch.no_grad()
-def loudness(target: GPT) -> float:
-    """Root mean square of a feature over that of an embedding: far above 1, for features are normed."""
+def embedding_gain(target: GPT) -> float:
+    """What makes an embedding as loud as a feature: root mean square of a feature over that of an embedding, far
+    above 1, for features are normed."""
     feature, embedding = (module.weight.square().mean().sqrt().item() for module in (target.norm, target.embed))
     return feature / embedding
 
 
 @torch.no_grad()
-def louder(head: EagleHead, factor: float) -> None:
+def louder(head: EagleHead, gain: float) -> None:
     """Multiply the weights by which the fusion layer reads the embedding."""
-    head.fuse.weight[:, : head.config.width] *= factor
+    head.fuse.weight[:, : head.config.width] *= gain
 
 
 def chained_attention(
@@ -107,12 +109,10 @@ def unroll(head: EagleHead, features: Tensor, embedded: Tensor, num_steps: int) 
         yield features
 
 
-def head_loss(
-    target: GPT, head: EagleHead, recipe: Recipe, taught: Teaching, seed: int, loudness: float = 1.0
-) -> Tensor:
+def head_loss(target: GPT, head: EagleHead, recipe: Recipe, taught: Teaching, seed: int, gain: float = 1.0) -> Tensor:
     """The recipe's loss on (B, L) windows of tokens: L - num_steps rows a step. Embeddings reach the
-    head multiplied by `loudness`."""
-    embedded = loudness * target.embed(taught.windows[:, 1:])
+    head multiplied by `gain`."""
+    embedded = gain * target.embed(taught.windows[:, 1:])
     return loss_of_steps(target, head, recipe, taught, noisy_features(recipe, taught, seed), embedded)
 
 
@@ -147,29 +147,42 @@ def loss_of_steps(
 
 
 def train_head(
-    models: ModelSet, recipe: Recipe, train: TrainConfig, folder: Path, first: str | None = None, **shape: int
+    models: ModelSet, recipe: Recipe, train: TrainConfig, folder: Path, start_head: str | None = None, **shape: int
 ) -> tuple[EagleHead, Run]:
     """Train for the target of `models` in `folder`, going on where a run there stopped. The target is
-    never changed. It starts as the head `first` of that set, or anew with `shape`: see `new_head`.
+    never changed. It starts as the head `start_head` of that set, or anew with `shape`: see `new_head`."""
 
-    The run reads embeddings made as loud as features. An optimizer's step changes all weights of the
-    fusion layer by like amounts, so without this the half that reads the small embedding would learn
-    far more slowly than the other. Afterwards the factor moves into the weights.
+    def new(target: GPT, seed: int) -> EagleHead:
+        return new_head(target, seed, **shape) if start_head is None else load_head(models.folder, start_head)
+
+    def loss(target: GPT, head: EagleHead, taught: Teaching, seed: int, gain: float) -> Tensor:
+        return head_loss(target, head, recipe, taught, seed, gain)
+
+    digest = None if start_head is None else read_card(models.folder, start_head)["sha256"]
+    return train_louder(models, new, loss, {**asdict(recipe), **shape, "first": digest}, train, folder)
+
+
+def train_louder(
+    models: ModelSet,
+    new: Callable[[GPT, int], EagleHead],
+    loss: Callable[[GPT, EagleHead, Teaching, int, float], Tensor],
+    identity: dict,
+    train: TrainConfig,
+    folder: Path,
+) -> tuple[EagleHead, Run]:
+    """`train_network` for an EAGLE head that reads embeddings made as loud as features: `loss` is told the gain.
+
+    An optimizer's step changes all weights of the fusion layer by like amounts, so without this the half that
+    reads the small embedding would learn far more slowly than the other. Afterwards the gain moves into the weights.
     """
-    target, tokenizer = models.target.requires_grad_(False), models.tokenizer
-    anew = first is None
-    head = new_head(target, train.seed, **shape) if anew else load_head(models.folder, first)
-    digest = None if anew else read_card(models.folder, first)["sha256"]
-    factor = loudness(target)
-    louder(head.requires_grad_(True), 1 / factor)
-    run = Run(head, train, folder, {**asdict(recipe), **shape, "target": models.target_sha256, "first": digest})
-    streams = training_streams(tokenizer, folder.parent)
-    mixture = train.batch_tokens, train.sums_share, tokenizer.end_id
-    batches = Batches(streams, 2 * train.seq_len, *mixture, train.seed + 2)
-    # the last token of a window is only there to be predicted: a head predicts features
-    teacher = Teacher(target, models.target_sha256, folder.parent)
-    run.train(
-        lambda step: batches[step][:, :-1], lambda w, seed: head_loss(target, head, recipe, teacher(w), seed, factor)
-    )
-    louder(head, factor)
+    gain = embedding_gain(models.target)
+
+    def quieter(target: GPT, seed: int) -> EagleHead:
+        head = new(target, seed).requires_grad_(True)
+        louder(head, 1 / gain)
+        return head
+
+    training = Training(quieter, lambda *given: loss(*given, gain))
+    head, _, run = train_network(models, training, identity, train, folder)
+    louder(head, gain)
     return head, run

@@ -39,6 +39,6 @@ def mtp_loss(target: GPT, network: MTPModules, taught: Teaching, seed: int) -> T
     return torch.stack(losses).mean()
 
 
-def chosen(target: GPT, network: MTPModules, text: Iterator[Teaching]) -> dict:
+def card_fields(target: GPT, network: MTPModules, text: Iterator[Teaching]) -> dict:
     """What the card has to say beyond the shape."""
     return {"num_depths": network.num_depths}

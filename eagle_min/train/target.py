@@ -19,7 +19,7 @@ from ..model import GPT
 from ..models import ModelSet
 from ..tokenizer import Tokenizer
 from .batches import Batches, training_streams
-from .head import louder, loudness, new_head, unroll
+from .head import embedding_gain, louder, new_head, unroll
 from .loop import Run, TrainConfig, begin_weights
 
 
@@ -118,8 +118,8 @@ def train_target(
     trained = nn.ModuleDict({"target": target})
     if draft_weight > 0:
         trained["head"] = head = head_beside(target, train.seed + 2, first, head_from)
-        loud = loudness(target)  # the head reads embeddings as loud as features; see `train_head`
-        louder(head, 1 / loud)
+        gain = embedding_gain(target)  # the head reads embeddings as loud as features; see `train_louder`
+        louder(head, 1 / gain)
     identity = {"model": asdict(model), "tokenizer": tokenizer.sha256, "first": first and first.target_sha256}
     identity |= {"draft_weight": draft_weight, "head_from": head_from and read_card(first.folder, head_from)["sha256"]}
     run = Run(trained, train, folder, identity)
@@ -131,10 +131,10 @@ def train_target(
 
     def loss(windows: Tensor, seed: int) -> Tensor:
         if head is not None:
-            return joint_loss(target, head, draft_weight, loud, windows)
+            return joint_loss(target, head, draft_weight, gain, windows)
         return next_token_loss(target, windows)
 
     run.train(lambda step: (long if step >= first_long else short)[step], loss)
     if head is not None:
-        louder(head, loud)
+        louder(head, gain)
     return target, head, run

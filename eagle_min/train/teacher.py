@@ -3,7 +3,7 @@
 All networks that draft are trained on the same windows, so what the target says is computed once and kept
 on disk, named by the windows themselves: another run, recipe or learning rate finds it there. It is
 kept in half precision, and what is read for the first time is rounded like what is found.
-Shapes: B windows, L tokens, D width, V vocabulary. Read next: `head.py`.
+Shapes: B windows, L tokens, D width, V vocabulary. Read next: `network.py`.
 """
 
 import hashlib

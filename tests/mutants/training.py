@@ -68,15 +68,15 @@ FAULTS = (
     Fault(
         "LM head is trained along",
         MODULE,
-        "    factor = loudness(target)\n",
-        "    factor = loudness(target)\n    head.lm_head = target.lm_head.requires_grad_(True)\n",
+        "        louder(head, 1 / gain)\n",
+        "        louder(head, 1 / gain)\n        head.lm_head = target.lm_head.requires_grad_(True)\n",
         FROZEN,
         "common: the shared LM head or embedding among the draft's parameters",
     ),
     Fault(
         "trained in one unit of the embedding, used in another",
         MODULE,
-        "    louder(head, factor)\n    return head, run",
+        "    louder(head, gain)\n    return head, run",
         "    return head, run",
         "tests/test_head.py::test_training_that_takes_no_step_gives_the_head_it_began_with",
         "beginner: a scale of the training that decoding does not know",

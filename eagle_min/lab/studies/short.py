@@ -23,10 +23,9 @@ from ...config import TreeConfig
 from ...decode import Reading
 from ...head import EagleDrafter, EagleHead, Grow, TreeSession
 from ...model import GPT
-from ...train.command import HEAD_BATCH_TOKENS, HEAD_SHAPE
-from ...train.head import RECIPES, loss_of_steps, louder, loudness, new_head, noisy_features
+from ...train.command import HEAD_BATCH_TOKENS
+from ...train.head import HEAD_SHAPE, RECIPES, loss_of_steps, new_head, noisy_features, train_louder
 from ...train.loop import TrainConfig
-from ...train.rivals import Rival, train_rival
 from ...train.teacher import Teaching
 from ..measures import alphas
 from ..record import Column, Row, number
@@ -67,33 +66,28 @@ class Variant:
 
 
 def short_loss(
-    target: GPT, head: EagleHead, variant: Variant, taught: Teaching, seed: int, loudness: float = 1.0
+    target: GPT, head: EagleHead, variant: Variant, taught: Teaching, seed: int, gain: float = 1.0
 ) -> Tensor:
     """`train.head.head_loss` of the paper's recipe, but for what the variant changes."""
     recipe = replace(PAPER, num_steps=variant.num_steps)
     with torch.no_grad():
-        embedded = loudness * target.embed(taught.windows)
+        embedded = gain * target.embed(taught.windows)
         true = noisy_features(recipe, taught, seed)
         given, told = variant.inputs(true, embedded[:, :-1], embedded[:, 1:])
     return loss_of_steps(target, head, recipe, taught, given, told, DISTANCES[variant.distance])
 
 
 def trained(setting: Setting, name: str, variant: Variant, train: TrainConfig) -> EagleHead:
-    """A head of the variant, trained anew or from where its run stopped. In training embeddings are as loud as
-    features, see `train.head.train_head`."""
-    factor = loudness(setting.models.target)
+    """A head of the variant, trained anew or from where its run stopped."""
 
     def new(target: GPT, seed: int) -> EagleHead:
-        head = new_head(target, seed, **HEAD_SHAPE)
-        louder(head, 1 / factor)
-        return head
+        return new_head(target, seed, **HEAD_SHAPE)
 
-    def loss(target: GPT, head: EagleHead, taught: Teaching, seed: int) -> Tensor:
-        return short_loss(target, head, variant, taught, seed, factor)
+    def loss(target: GPT, head: EagleHead, taught: Teaching, seed: int, gain: float) -> Tensor:
+        return short_loss(target, head, variant, taught, seed, gain)
 
     folder = setting.folder.with_name(f"{setting.folder.name}-{name.replace(' ', '-')}")
-    head, _, _ = train_rival(setting.models, Rival(new, loss), asdict(variant), train, folder)
-    louder(head, factor)
+    head, _ = train_louder(setting.models, new, loss, asdict(variant), train, folder)
     return head.eval().requires_grad_(False)
 
 
