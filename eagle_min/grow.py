@@ -91,7 +91,7 @@ def chain(root: int, expand: Expand, config: TreeConfig, depth: int) -> DraftTre
 def static(root: int, expand: Expand, config: TreeConfig, depth: int) -> DraftTree:
     """EAGLE-1's fixed tree: a node with rank r is the r-th best child of its parent.
 
-    The shape is the first num_nodes - 1 of STATIC_PATHS (level order, so parents stay), no
+    The shape is the first num_nodes - 1 of `config.paths` (level order, so parents stay), no
     deeper than `depth` and config.depth. A rank the vocabulary cannot fill is left out with all
     that hangs on it, and not made up for elsewhere.
     """

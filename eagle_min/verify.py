@@ -96,7 +96,8 @@ def recursive_rejection(tree: DraftTree, law_at: LawAt, dice: Dice, position: in
     """Children sampled without replacement: accept x with min(1, p(x) / q(x)), else p <- (p - q)+.
 
     q is the law the child was drawn from: the node's draft law without the earlier siblings,
-    renormalised (EAGLE-1 2401.15077, SpecInfer 2305.09781, Jeon et al. 2402.14160).
+    renormalised (EAGLE-1's code; Jeon et al. 2402.14160; the recursion is SpecInfer's, 2305.09781, whose
+    draws are independent).
 
     Lossless, by induction over the children left: x ~ q is taken with min(p(x), q(x)); the
     mass refused is r = sum of (p - q)+, and what is left to realise is (p - q)+ = p - min(p, q),

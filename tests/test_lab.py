@@ -202,7 +202,7 @@ def test_a_useless_head_is_timed_against_plain_and_calibration_at_both_temperatu
     monkeypatch.setattr(bench, "first_cycles", lambda *given: asked.append(given[3]) or [])
     models = SimpleNamespace(target=None, tokenizer=None)
     drafter = SimpleNamespace(head=EagleHead(ModelConfig(16, 16, 1, 1, 16)), grow=None, tree=None)
-    args = argparse.Namespace(rounds=1, seed=0)
+    args = argparse.Namespace(rounds=1, prefixes=1, seed=0)
     assert [row["value"] for row in bench.useless(models, drafter, args)] == [3, 3]
     assert len(list(bench.calibrated(models, drafter, args))) == 20 and asked == [0.0, 1.0]
 
@@ -212,7 +212,10 @@ def test_agreement_is_counted_in_the_bin_of_the_targets_own_certainty(monkeypatc
     monkeypatch.setattr(bench, "held_out_code", lambda *_: [Prefix("file", [1, 2, 3])])
     monkeypatch.setattr(bench, "first_choices", lambda *_: (sure, same))
     drafter = SimpleNamespace(head=None)
-    values = [row["value"] for row in bench.agreement(SimpleNamespace(target=None), drafter, argparse.Namespace())]
+    values = [
+        row["value"]
+        for row in bench.agreement(SimpleNamespace(target=None), drafter, argparse.Namespace(prefixes=1, seed=0))
+    ]
     assert values == pytest.approx([3 / 5, 1 / 5, 0, 2 / 5, 1 / 2, 2 / 5, 1])
 
 

@@ -12,15 +12,15 @@ from oracles import token_path
 from eagle_min.config import SamplingConfig, TreeConfig
 from eagle_min.decode import Reading
 from eagle_min.dice import SeededDice
-from eagle_min.drafters.lookup import LONGEST, LookupDrafter, Trie
+from eagle_min.drafters.lookup import MAX_NGRAM, LookupDrafter, Trie
 from eagle_min.tree import DraftTree, depths
 
 texts = st.integers(1, 4).flatmap(lambda size: st.lists(st.integers(0, size - 1), min_size=2, max_size=40))
 
 
-def proposal(text: list[int], pieces: list[int], depth: int, tree: TreeConfig, longest: int = LONGEST) -> DraftTree:
+def proposal(text: list[int], pieces: list[int], depth: int, tree: TreeConfig, max_ngram: int = MAX_NGRAM) -> DraftTree:
     """What is drafted behind a text that came in pieces; `pieces` are the places where one begins."""
-    draft = LookupDrafter(tree, longest).start(text[: pieces[0] if pieces else None])
+    draft = LookupDrafter(tree, max_ngram).start(text[: pieces[0] if pieces else None])
     cuts = [1, *pieces, len(text)]
     for start, end in zip(cuts, cuts[1:]):
         draft.learn(Reading(None, None, range(end - start), text[start:end]))
@@ -34,9 +34,9 @@ def paths_of(tree: DraftTree) -> list[tuple[int, ...]]:
     return [token_path(tree.tokens, tree.parents, node) for node in range(1, len(tree))]
 
 
-def searched(text: list[int], limit: int, num_nodes: int, longest: int) -> list[tuple[int, ...]]:
+def searched(text: list[int], limit: int, num_nodes: int, max_ngram: int) -> list[tuple[int, ...]]:
     """By the words of the rule: the first `num_nodes - 1` distinct beginnings of what followed, latest place first."""
-    for size in range(longest, 0, -1):
+    for size in range(max_ngram, 0, -1):
         places = [p for p in range(size, len(text)) if text[p - size : p] == text[len(text) - size :]]
         if places:
             followed = [text[place : place + limit] for place in reversed(places)]
@@ -46,17 +46,17 @@ def searched(text: list[int], limit: int, num_nodes: int, longest: int) -> list[
 
 
 @given(texts, st.lists(st.integers(2, 39)), st.integers(1, 9), st.integers(1, 9), st.integers(1, 12), st.integers(1, 4))
-def test_the_draft_is_what_a_search_through_the_text_finds(text, cuts, depth, most, num_nodes, longest):
+def test_the_draft_is_what_a_search_through_the_text_finds(text, cuts, depth, most, num_nodes, max_ngram):
     pieces = sorted({cut for cut in cuts if cut < len(text)})
-    tree = proposal(text, pieces, depth, TreeConfig(num_nodes=num_nodes, depth=most), longest)
+    tree = proposal(text, pieces, depth, TreeConfig(num_nodes=num_nodes, depth=most), max_ngram)
     assert tree.tokens[0] == text[-1]
-    assert paths_of(tree) == searched(text, min(depth, most), num_nodes, longest)
+    assert paths_of(tree) == searched(text, min(depth, most), num_nodes, max_ngram)
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=8, unique=True), st.integers(0, 7), st.integers(1, 9))
 def test_a_text_that_repeats_is_drafted_whole(part, more, depth):
     """As one chain of the full length, though the latest place has no more than one round behind it."""
-    rounds = 2 + LONGEST + depth
+    rounds = 2 + MAX_NGRAM + depth
     endless = part * (rounds + depth + more)
     text = endless[: len(part) * rounds + more]
     tree = proposal(text, [], depth, TreeConfig(num_nodes=depth + 1, depth=depth))
@@ -77,7 +77,7 @@ def test_a_text_that_repeats_is_drafted_whole(part, more, depth):
     ],
 )
 def test_examples(text, paths):
-    tree = proposal([ord(letter) for letter in text], [], 3, TreeConfig(num_nodes=24), longest=3)
+    tree = proposal([ord(letter) for letter in text], [], 3, TreeConfig(num_nodes=24), max_ngram=3)
     assert ["".join(map(chr, path)) for path in paths_of(tree)] == paths
 
 
@@ -93,10 +93,10 @@ def test_a_trie_has_each_beginning_once_and_says_where_a_path_lies(paths, num_no
     assert len(trie.tree()) <= num_nodes and max(depths(trie.tree().parents)) <= depth
 
 
-@pytest.mark.parametrize("longest", [0, -1, 1.5, True])
-def test_an_end_of_no_tokens_is_refused(longest):
-    with pytest.raises(ValueError, match="longest must be an integer of at least 1, got"):
-        LookupDrafter(TreeConfig(), longest)
+@pytest.mark.parametrize("max_ngram", [0, -1, 1.5, True])
+def test_an_end_of_no_tokens_is_refused(max_ngram):
+    with pytest.raises(ValueError, match="max_ngram must be an integer of at least 1, got"):
+        LookupDrafter(TreeConfig(), max_ngram)
 
 
 @pytest.mark.parametrize("name", ["lookup", "lookahead"])

@@ -62,7 +62,7 @@ def test_what_is_in_force_was_chosen_on_training_text():
     rows = stored()
     assert set(rows) == {*choose.TREES, *choose.CHAINS, "lookup", "lookahead"}
     in_force = {name: choose.label(KINDS[name].tree) for name in (*choose.TREES, *choose.CHAINS)}
-    in_force["lookup"] = f"longest {lookup.LONGEST}"
+    in_force["lookup"] = f"longest {lookup.MAX_NGRAM}"
     in_force["lookahead"] = f"W={lookahead.WINDOW} N={lookahead.NGRAM} G={lookahead.GUESSES}"
     for name, tried in rows.items():
         [chosen] = [row["size"] for row in tried if row["chosen"]]

@@ -144,7 +144,7 @@ def test_the_threshold_is_the_papers(epsilon, delta):
 @given(st.integers(0, 2), st.lists(st.integers(0, 5), min_size=2, max_size=8))
 def test_the_first_cycle_is_read_as_decoding_would(seed, ids):
     """The logits at each node are those of its path alone, by the slow network."""
-    tree, rows = typical.first_cycle(random_target(seed), drafter_of("medusa", seed), ids)
+    tree, rows = typical.first_tree(random_target(seed), drafter_of("medusa", seed), ids)
     assert tree.tokens[0] == ids[-1] and len(tree) > 1
     for node in range(len(tree)):
         text = [*ids, *token_path(tree.tokens, tree.parents, node)]
@@ -152,7 +152,7 @@ def test_the_first_cycle_is_read_as_decoding_would(seed, ids):
 
 
 def test_figures_are_means_over_the_cycles():
-    cycles = [typical.first_cycle(random_target(0), drafter_of("medusa", 0), ids) for ids in ([1, 2], [3, 4, 5])]
+    cycles = [typical.first_tree(random_target(0), drafter_of("medusa", 0), ids) for ids in ([1, 2], [3, 4, 5])]
     row = typical.figures(cycles, SamplingConfig(0.7), Typical(), "argmax")
     known = [(tree, np.array([next_token_law(r, SamplingConfig(0.7)) for r in rows])) for tree, rows in cycles]
     errors = [typical.first_token_error(*cycle, Typical(), BONUSES["argmax"]) for cycle in known]

@@ -1,4 +1,4 @@
-"""EAGLE-3 (Zhang et al. 2503.01840): no feature to imitate, three of the target's layers to look at.
+"""EAGLE-3 (Li et al. 2503.01840): no feature to imitate, three of the target's layers to look at.
 
     streams of three layers, t -> fuse -> state t ----.
                                                        norm each, concatenate -> attention -> + -> MLP -> + -> state
@@ -6,8 +6,8 @@
 
 EAGLE-1's head must land on the target's feature, since the target's LM head reads its guess. Here the state
 after a token is free to be whatever is useful: the head has an LM head of its own, behind a norm of its own,
-and the state goes on *before* that norm. What is fused are residual streams as the target's blocks read
-them, low, middle and high. Rows, positions and trees are those of `head.py`.
+and the state goes on *before* that norm. What is fused are residual streams of the target, low,
+middle and high. Rows, positions and trees are those of `head.py`.
 
 A stream grows louder from block to block. Powers of two bring the three to like size before they are fused; they
 are constants, and could be multiplied into the fusion layer.
@@ -33,7 +33,7 @@ class Eagle3Head(nn.Module):
     """Fusion layer, one decoder layer over (embedding, state), norm and LM head; the embedding is the target's."""
 
     def __init__(self, config: ModelConfig, layers: Sequence[int]) -> None:
-        """layers: the streams to fuse, stream i being what block i of the target reads."""
+        """layers: the streams to fuse; stream i is what block i of the target reads, the last what its norm reads."""
         super().__init__()
         self.config, self.layers, width = config, tuple(layers), config.width
         self.fuse = nn.Linear(len(self.layers) * width, width, bias=False)

@@ -1,12 +1,12 @@
 """Prompt look-up (Saxena 2023, "Prompt Lookup Decoding"; n-gram speculation): no network at all.
 
-The text so far, prompt and committed tokens, is its own drafter: take the longest end of it, of at most LONGEST
+The text so far, prompt and committed tokens, is its own drafter: take the longest suffix of it, of at most MAX_NGRAM
 tokens, that was there before, and propose what came next there.
 
     for row in rows : print ( row ) ... for row in     ->  rows : print ( row
-        ------ earlier                      ------ the end
+        ------ earlier                      ------ suffix
 
-The latest place goes first. Where the same end has several places, what followed them makes one trie, as long as
+The latest place goes first. Where the same suffix has several places, what followed them makes one trie, as long as
 there are nodes left: a tree in the same budget as other drafters have, where the published code proposes one chain,
 from the first place that has a whole one behind it. In a text that repeats itself older places also go on
 where the latest one has come to the end of the text.
@@ -22,7 +22,7 @@ from ..dice import Dice
 from ..grow import Sapling
 from ..tree import DraftTree
 
-LONGEST = 2  # tokens of the end that is looked up; where it is new, a shorter one is, down to one (`lab/choose.py`)
+MAX_NGRAM = 2  # tokens of the suffix that is looked up; where it is new, a shorter one is (`lab/choose.py`)
 
 
 class Trie:
@@ -58,10 +58,10 @@ class LookupDrafter:
 
     layers: Sequence[int] = ()
 
-    def __init__(self, tree: TreeConfig, longest: int = LONGEST) -> None:
-        """Of `tree` only num_nodes and depth matter. ValueError for a longest end below 1."""
-        require(is_count(longest), "longest", longest, "an integer of at least 1")
-        self.tree, self.num_nodes, self.longest = tree, tree.num_nodes, longest
+    def __init__(self, tree: TreeConfig, max_ngram: int = MAX_NGRAM) -> None:
+        """Of `tree` only num_nodes and depth matter. ValueError for a `max_ngram` below 1."""
+        require(is_count(max_ngram), "max_ngram", max_ngram, "an integer of at least 1")
+        self.tree, self.num_nodes, self.max_ngram = tree, tree.num_nodes, max_ngram
 
     def start(self, prompt_ids: Sequence[int]) -> "LookupSession":
         """Draft for a new sequence. Its tokens come as they are read, all but the first."""
@@ -69,16 +69,16 @@ class LookupDrafter:
 
 
 class LookupSession:
-    """The text, and for each run of at most `longest` tokens in it the places where it goes on."""
+    """The text, and for each n-gram of at most `max_ngram` tokens in it the places where it goes on."""
 
     def __init__(self, drafter: LookupDrafter, first: int) -> None:
-        self.tree, self.longest, self.text = drafter.tree, drafter.longest, []
-        self.places: dict[tuple[int, ...], list[int]] = {}  # rising; the last of the text's end is the text's length
+        self.tree, self.max_ngram, self.text = drafter.tree, drafter.max_ngram, []
+        self.places: dict[tuple[int, ...], list[int]] = {}  # just behind each n-gram, rising
         self._append(first)
 
     def _append(self, token: int) -> None:
         self.text.append(token)
-        for size in range(1, min(self.longest, len(self.text)) + 1):
+        for size in range(1, min(self.max_ngram, len(self.text)) + 1):
             self.places.setdefault(tuple(self.text[-size:]), []).append(len(self.text))
 
     def learn(self, reading: Reading) -> None:
@@ -87,15 +87,15 @@ class LookupSession:
             self._append(token)
 
     def earlier(self) -> list[int]:
-        """The places behind earlier occurrences of the longest end of the text that has any, the latest first."""
-        for size in range(min(self.longest, len(self.text)), 0, -1):
+        """The places behind earlier occurrences of the longest suffix of the text that has any, the latest first."""
+        for size in range(min(self.max_ngram, len(self.text)), 0, -1):
             places = self.places[tuple(self.text[-size:])]
-            if len(places) > 1:  # the last is the end itself
+            if len(places) > 1:  # the last is the suffix itself
                 return places[-2::-1]
         return []
 
     def propose(self, root: int, depth: int, dice: Dice, cycle: int, sampling: SamplingConfig) -> DraftTree:
-        """What followed the end of the text, at most `depth` tokens; the root alone where the end is new."""
+        """What followed the suffix of the text, at most `depth` tokens; the root alone where that is new."""
         trie = Trie(root, self.tree.num_nodes, min(depth, self.tree.depth))
         for place in self.earlier():
             trie.add(self.text[place : place + trie.depth])

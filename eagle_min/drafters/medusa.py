@@ -6,8 +6,8 @@
 
 All guesses come from the feature of the last committed position, at once: there is no attention, no cache and
 no pass for each level of a tree. The price is that head k does not know which token was chosen at level k - 1,
-so all nodes of a level have the same children: the tree is a Cartesian product of the heads' best tokens, cut to
-a fixed shape (section 2.1.2), which training chooses and the card keeps.
+so all nodes of a level have the same children: the tree is a Cartesian product of the heads' best tokens (section
+2.1.2), cut to a fixed shape (2.3.3), which training chooses and the card keeps.
 
 Such a tree is a function of the context, and here it is verified like any other: the text is the
 target's. The paper's *typical acceptance* changes the text; what it costs is measured in `lab/typical.py`.
@@ -31,7 +31,7 @@ from ..tree import DraftTree, path_to
 
 KIND = "medusa"  # on its card
 MOST_HEADS = 16
-# Without paths: the shape is the network's own. With some, it is theirs.
+# no paths: the shape is the one that the network's card has; others take the place of that
 MEDUSA_TREE = TreeConfig(num_nodes=24, paths=())
 
 

@@ -7,7 +7,7 @@
 h(0) is the target's feature. Module k predicts the token k further on than the target does and reads what module
 k - 1 made of the same row, so that the causal chain is complete at each depth: equations 21 to 23. Embedding
 and LM head are the target's; a state goes on to the next module *before* the output norm, since the next one
-norms it anyway. In the paper the modules are trained together with the target; here it is frozen.
+norms it anyway. In the paper the modules are trained together with the target; here the target is frozen.
 
 Merging reads the state first, as in equation 21. Released checkpoints store the embedding's half first: that
 permutes the columns of one matrix and so makes no network better, but weights must be loaded in their order.
@@ -40,7 +40,7 @@ from ..model import GPT, Block, Rotary, causal_mask, rotary_table
 from ..tree import DraftTree
 
 KIND = "mtp"  # on its card
-MOST_DEPTHS = 16  # of a card that is believed
+MOST_DEPTHS = 16  # no card may claim more
 
 
 class MTPModule(nn.Module):

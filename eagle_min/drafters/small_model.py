@@ -1,8 +1,8 @@
 """A separate draft model: a small GPT of its own that reads the same text as the target.
 
-The oldest rival (Leviathan et al. 2211.17192, Chen et al. 2302.01318). While decoding it is told nothing by
-the target but the text, neither features nor logits: it has an embedding, layers and an LM head of its own,
-shares only the vocabulary, and keeps a cache of all layers for the whole text. Its state after a token is
+The oldest of the rivals here (Leviathan et al. 2211.17192, Chen et al. 2302.01318). While decoding it is told
+nothing by the target but the text, neither features nor logits: it has an embedding, layers and an LM head of its
+own, shares only the vocabulary, and keeps a cache of all layers for the whole text. Its state after a token is
 its own feature there. Row t is token t at position t; an EAGLE head has one row fewer, for its first row
 pairs the first feature with the second token.
 

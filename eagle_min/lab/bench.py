@@ -30,7 +30,7 @@ from . import costs
 from .calibration import calibration
 from .compare import split_list
 from .measures import first_cycles
-from .prefixes import LONGEST, Prefix, held_out_prefixes, prompt_ids
+from .prefixes import held_out_code, prompt_ids
 from .record import Column, Row, check_writable, number, provenance, text_table, write_rows
 from .timing import in_turn, seconds_per_token
 
@@ -123,27 +123,27 @@ def head(models: ModelSet, drafter: EagleDrafter, args: argparse.Namespace) -> I
 
 def useless(models: ModelSet, drafter: EagleDrafter, args: argparse.Namespace) -> Iterator[Row]:
     """The price of a drafter that knows nothing: a cycle that commits little more than the bonus."""
+    for setting, slowdown in slowdowns(models, drafter, max(1, args.rounds // 6), args.seed):
+        yield entry(setting, slowdown, "ratio")
+
+
+def slowdowns(models: ModelSet, drafter: EagleDrafter, num_prompts: int, seed: int) -> Iterator[tuple[str, float]]:
+    """At temperatures 0 and 1: seconds a token with a head like the drafter's that has random weights, over those of
+    plain decoding."""
     with torch.random.fork_rng():
-        torch.manual_seed(args.seed)
+        torch.manual_seed(seed)
         random_head = EagleHead(drafter.head.config).eval().requires_grad_(False)
     everyone = {"plain": None, "useless": EagleDrafter(models.target, random_head, drafter.grow, drafter.tree)}
-    prompts = prompt_ids("code", models.tokenizer, max(1, args.rounds // 6))
+    prompts = prompt_ids("code", models.tokenizer, num_prompts)
     for temperature in (0.0, 1.0):
-        runs = in_turn(models.target, everyone, prompts, costs.GENERATED, temperature, args.seed)
+        runs = in_turn(models.target, everyone, prompts, costs.GENERATED, temperature, seed)
         slowdown = seconds_per_token(runs["useless"]) / seconds_per_token(runs["plain"])
-        yield entry(f"T={temperature:g}: seconds with a random head / plain", slowdown, "ratio")
-
-
-def held_out_code(models: ModelSet, args: argparse.Namespace) -> list[Prefix]:
-    """The prefixes that agreement and calibration are counted behind."""
-    longest = min(LONGEST, 3 * models.target.context // 4)
-    documents = load_held_out().held_out["code"]
-    return held_out_prefixes("code", documents, models.tokenizer, args.prefixes, args.seed, longest)
+        yield f"T={temperature:g}: seconds with a random head / plain", slowdown
 
 
 def agreement(models: ModelSet, drafter: EagleDrafter, args: argparse.Namespace) -> Iterator[Row]:
     """Where first guesses fail: with true features before them, on held-out code."""
-    texts = [prefix.ids for prefix in held_out_code(models, args)]
+    texts = [prefix.ids for prefix in held_out_code(models, args.prefixes, args.seed)]
     sure, same = map(torch.cat, zip(*(first_choices(models.target, drafter.head, ids) for ids in texts)))
     yield entry("head agrees, all places", same.double().mean().item(), "share")
     for low, high in itertools.pairwise((0.0, 0.5, 0.9, 1.0 + 1e-6)):
@@ -155,7 +155,7 @@ def agreement(models: ModelSet, drafter: EagleDrafter, args: argparse.Namespace)
 
 def calibrated(models: ModelSet, drafter: Drafter, args: argparse.Namespace) -> Iterator[Row]:
     """Share accepted in each bin of draft probability, on held-out code."""
-    prefixes = held_out_code(models, args)
+    prefixes = held_out_code(models, args.prefixes, args.seed)
     for temperature in (0.0, 1.0):
         starts = first_cycles(models.target, drafter, prefixes, temperature, args.seed)
         for part in calibration(cycle for start in starts for cycle in start.cycles):

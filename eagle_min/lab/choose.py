@@ -28,7 +28,7 @@ from ..drafters.small_model import chain_of
 from ..models import ModelSet, load
 from ..train.corpus import load_corpus
 from .compare import prefix_figures
-from .prefixes import LONGEST, Prefix, held_out_prefixes
+from .prefixes import LONGEST_PREFIX, Prefix, held_out_prefixes
 from .record import Column, Row, check_writable, interval, number, provenance, text_table, write_rows
 from .watched import Watched
 
@@ -38,7 +38,7 @@ NUM_FILES = 200  # of training code that the places are in
 DEPTHS = (5, 7, 9, 12, 16)
 TREES = ("eagle2", "ratio", "eagle3", "mtp", "small")  # whose trees have a depth
 CHAINS = ("chain", "small-chain")
-LOOKUPS = (1, 2, 3, 4, 6)  # the longest end that is looked up
+LOOKUPS = (1, 2, 3, 4, 6)  # tokens of the longest suffix that is looked up
 LOOKAHEADS = ((2, 3, 8), (3, 3, 8), (5, 3, 8), (2, 4, 8), (3, 4, 4), (3, 4, 8), (5, 4, 8), (3, 5, 8))  # W, N, G
 
 COLUMNS: list[Column] = [
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 def places(models: ModelSet, documents: Sequence[tuple[str, str]], count: int, seed: int) -> list[Prefix]:
     """Random places in NUM_FILES files of training text, with room for the cycles."""
     order = np.random.default_rng(seed).permutation(len(documents))[:NUM_FILES]
-    longest = min(LONGEST, models.target.context // 2)
+    longest = min(LONGEST_PREFIX, models.target.context // 2)
     return held_out_prefixes("code", [documents[i] for i in order], models.tokenizer, count, seed, longest)
 
 

@@ -21,7 +21,7 @@ from ..models import ModelSet, load
 from ..train.corpus import load_held_out
 from ..train.evaluate import bits_per_byte
 from . import measures
-from .prefixes import DOMAINS, LONGEST, Prefix, held_out_prefixes, prompt_ids
+from .prefixes import DOMAINS, Prefix, held_out_prefixes, prompt_ids, with_room
 from .record import Column, Row, check_writable, interval, number, provenance, text_table, write_rows
 from .timing import Timed, in_turn, quartiles, seconds_per_token
 from .watched import Watched
@@ -167,7 +167,7 @@ def measure(
     """Yield the rows: domains, then temperatures, then drafters."""
     corpus = load_held_out()
     origin = provenance(models, weights, plan.seed, corpus.fingerprint())
-    longest = min(LONGEST, 3 * models.target.context // 4)  # room for the two cycles
+    longest = with_room(models.target.context)
     for domain in plan.domains:
         documents = corpus.held_out[domain]
         prefixes = held_out_prefixes(domain, documents, models.tokenizer, plan.prefixes, plan.seed, longest)

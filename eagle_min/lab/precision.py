@@ -35,7 +35,7 @@ from ..train.corpus import Corpus, load_held_out
 from ..tree import DraftTree, ancestor_mask, children, depths
 from .bench import COLUMNS, entry
 from .measures import first_cycles
-from .prefixes import DOMAINS, LONGEST, Prefix, held_out_prefixes
+from .prefixes import DOMAINS, Prefix, held_out_prefixes, with_room
 from .record import Row, check_writable, provenance, text_table, write_rows
 
 FORMATS = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     models = load(args.model)
     drafter = models.drafter("eagle2", HEAD)
     corpus = load_held_out()
-    longest = min(LONGEST, 3 * models.target.context // 4)  # room for the trees
+    longest = with_room(models.target.context)
     prefixes = contexts(corpus, models.tokenizer, args.contexts, longest)
     origin = provenance(models, [HEAD], SEED, corpus.fingerprint())
     trees = [start.cycles[0].tree for start in first_cycles(models.target, drafter, prefixes, 1.0, SEED)]

@@ -18,11 +18,12 @@ import numpy as np
 
 from ..checkpoint import shipped_prompts
 from ..config import require
+from ..models import ModelSet
 from ..tokenizer import Tokenizer
-from ..train.corpus import Document
+from ..train.corpus import Document, load_held_out
 
 DOMAINS = ("code", "prose", "sums")
-SHORTEST, LONGEST = 32, 384  # tokens of a prefix
+SHORTEST, LONGEST_PREFIX = 32, 384  # tokens
 LINES_OF_SUMS = 12
 
 
@@ -34,7 +35,12 @@ class Prefix(NamedTuple):
 
 
 def held_out_prefixes(
-    domain: str, documents: Sequence[Document], tokenizer: Tokenizer, count: int, seed: int, longest: int = LONGEST
+    domain: str,
+    documents: Sequence[Document],
+    tokenizer: Tokenizer,
+    count: int,
+    seed: int,
+    longest: int = LONGEST_PREFIX,
 ) -> list[Prefix]:
     """`count` prefixes of SHORTEST to `longest` tokens, a function of the arguments alone.
 
@@ -56,6 +62,17 @@ def held_out_prefixes(
         end = int(rng.integers(length, len(ids) + 1))
         prefixes.append(Prefix(name, ids[end - length : end]))
     return prefixes
+
+
+def with_room(context: int) -> int:
+    """The longest prefix behind which a window of `context` tokens has room for some cycles."""
+    return min(LONGEST_PREFIX, 3 * context // 4)
+
+
+def held_out_code(models: ModelSet, count: int, seed: int) -> list[Prefix]:
+    """Prefixes of held-out code, with room for some cycles behind them."""
+    documents, longest = load_held_out().held_out["code"], with_room(models.target.context)
+    return held_out_prefixes("code", documents, models.tokenizer, count, seed, longest)
 
 
 def sheets(lines: Sequence[Document], rng: np.random.Generator) -> list[Document]:

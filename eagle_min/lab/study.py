@@ -21,9 +21,9 @@ from pathlib import Path
 
 from ..checkpoint import write_atomically
 from ..config import require, require_seed
-from ..models import ModelSet, load
-from ..train.corpus import Corpus, load_held_out
-from .prefixes import LONGEST, Prefix, held_out_prefixes
+from ..models import load
+from ..train.corpus import load_held_out
+from .prefixes import held_out_code
 from .record import Row, check_writable, provenance, text_table, write_rows
 from .studies import confidence, entropy, inputs, loss, size, temperature, tree, useless
 from .studies.setting import Setting, Study
@@ -107,18 +107,11 @@ def measure(study: Study, sizes: dict[str, int], args: argparse.Namespace) -> It
     head = None if study.trains else "eagle" if args.head is None else args.head
     if head is not None:
         models.drafter("eagle2", head)  # a name that is none is found before anything takes long
-    corpus = load_held_out()
-    origin = provenance(models, [] if head is None else [head], args.seed, corpus.fingerprint())
-    prefixes = held_out_code(models, corpus, sizes["prefixes"], args.seed) if "prefixes" in sizes else []
+    origin = provenance(models, [] if head is None else [head], args.seed, load_held_out().fingerprint())
+    prefixes = held_out_code(models, sizes["prefixes"], args.seed) if "prefixes" in sizes else []
     folder = args.folder or Path("runs") / f"study-{args.name}"
     for row in study.rows(Setting(models, args.seed, head, prefixes, sizes, folder)):
         yield {"study": args.name, **row, **origin}
-
-
-def held_out_code(models: ModelSet, corpus: Corpus, count: int, seed: int) -> list[Prefix]:
-    """The prefixes that a study decodes behind, with room for the cycles."""
-    longest = min(LONGEST, 3 * models.target.context // 4)
-    return held_out_prefixes("code", corpus.held_out["code"], models.tokenizer, count, seed, longest)
 
 
 def report(study: Study, rows: Sequence[Row]) -> str:

@@ -1,6 +1,6 @@
 """Charts as SVG text: bars with intervals, and lines over numbers. Readable on light and on dark pages.
 
-    bars("tau", [Bar("eagle2", 4.7, 4.6, 4.9)])                       a bar each, longest scale 0 to the largest
+    bars("tau", [Bar("eagle2", 4.7, 4.6, 4.9)])                       a bar each, on a scale from 0 to the largest
     lines("calibration", {"T=0": [(0.1, 0.12)]}, "confidence", "accepted", diagonal=True)
 
 Colours are those of the page that shows them: a style sheet inside asks whether it is dark. Nothing here
@@ -70,31 +70,37 @@ def lines(title: str, series: dict[str, Sequence[Point]], x_label: str, y_label:
         most_x = most_y = max(most_x, most_y)
     right, bottom = WIDTH - 180, TOP + PLOT_HEIGHT
 
-    def place(x: float, y: float) -> str:
-        return f"{PLOT_LEFT + x / most_x * (right - PLOT_LEFT):.1f},{bottom - y / most_y * PLOT_HEIGHT:.1f}"
+    def place(x: float, y: float) -> Point:
+        return round(PLOT_LEFT + x / most_x * (right - PLOT_LEFT), 1), round(bottom - y / most_y * PLOT_HEIGHT, 1)
 
     body = []
     for tick in ticks(most_x):
-        x = float(place(tick, 0).split(",")[0])
+        x, _ = place(tick, 0)
         body.append(text(x, bottom + 18, f"{tick:g}", "quiet", "middle"))
     for tick in ticks(most_y):
-        y = float(place(0, tick).split(",")[1])
+        _, y = place(0, tick)
         body.append(f'<line class="grid" x1="{PLOT_LEFT}" x2="{right}" y1="{y}" y2="{y}"/>')
         body.append(text(PLOT_LEFT - 8, y + 4, f"{tick:g}", "quiet", "end"))
-    body.append(f'<polyline class="axis" points="{place(0, most_y)} {place(0, 0)} {place(most_x, 0)}"/>')
+    body.append(f'<polyline class="axis" points="{path([place(0, most_y), place(0, 0), place(most_x, 0)])}"/>')
     if diagonal:
-        body.append(f'<polyline class="axis" stroke-dasharray="4" points="{place(0, 0)} {place(most_x, most_y)}"/>')
+        ends = path([place(0, 0), place(most_x, most_y)])
+        body.append(f'<polyline class="axis" stroke-dasharray="4" points="{ends}"/>')
     for number, (name, line) in enumerate(series.items()):
         colour = f"s{number % NUM_COLOURS}"
-        body.append(f'<polyline class="{colour} line" points="{" ".join(place(*point) for point in line)}"/>')
-        for point in line:
-            x, y = place(*point).split(",")
+        places = [place(*point) for point in line]
+        body.append(f'<polyline class="{colour} line" points="{path(places)}"/>')
+        for x, y in places:
             body.append(f'<circle class="{colour}" cx="{x}" cy="{y}" r="3"/>')
         body.append(f'<rect class="{colour}" x="{right + 16}" y="{TOP + number * ROW}" width="12" height="12"/>')
         body.append(text(right + 34, TOP + number * ROW + 11, name))
     body.append(text((PLOT_LEFT + right) / 2, bottom + 40, x_label, anchor="middle"))
     body.append(text(PLOT_LEFT, TOP - 8, y_label, "quiet"))
     return page(title, bottom + 52, body)
+
+
+def path(places: Iterable[Point]) -> str:
+    """The points of a polyline."""
+    return " ".join(f"{x},{y}" for x, y in places)
 
 
 def check(values: Sequence[float]) -> None:

@@ -30,7 +30,7 @@ from ..sampling import next_token_law
 from ..train.corpus import load_held_out
 from ..tree import DraftTree, ancestor_mask, children, depths, path_to
 from .compare import split_list, to_number
-from .prefixes import LONGEST, held_out_prefixes
+from .prefixes import LONGEST_PREFIX, held_out_prefixes
 from .record import Column, Row, check_writable, number, provenance, text_table, write_rows
 
 TEMPERATURES = "0.7,1"  # 0.7 is the official default
@@ -152,10 +152,10 @@ def run(args: argparse.Namespace) -> int:
     samplings = [SamplingConfig(to_number(word)) for word in split_list(args.temperatures, ())]
     check_writable(args.json)
     models = load(args.model)
-    drafter, longest = models.drafter("medusa", args.heads), min(LONGEST, models.target.context // 2)
+    drafter, longest = models.drafter("medusa", args.heads), min(LONGEST_PREFIX, models.target.context // 2)
     corpus = load_held_out()
     prefixes = held_out_prefixes("code", corpus.held_out["code"], models.tokenizer, args.prefixes, args.seed, longest)
-    cycles = [first_cycle(models.target, drafter, prefix.ids) for prefix in prefixes]
+    cycles = [first_tree(models.target, drafter, prefix.ids) for prefix in prefixes]
     origin = {"lossless": False, "num_prefixes": len(prefixes)}
     origin |= provenance(models, [args.heads], args.seed, corpus.fingerprint())
     rows = [figures(cycles, sampling, rule, bonus) | origin for sampling in samplings for bonus in BONUSES]
@@ -164,7 +164,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def first_cycle(target: GPT, drafter: Drafter, ids: Sequence[int]) -> tuple[DraftTree, np.ndarray]:
+def first_tree(target: GPT, drafter: Drafter, ids: Sequence[int]) -> tuple[DraftTree, np.ndarray]:
     """The tree drafted behind a text whose last token is the root, and the target's logits (N, V) at its nodes."""
     session, draft, before = target.start(drafter.num_nodes, drafter.layers), drafter.start(ids), len(ids) - 1
     features, rows = session.read(ids[:-1], list(range(before)))

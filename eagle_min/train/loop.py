@@ -68,6 +68,7 @@ class TrainConfig:
 
 LARGEST_RATE = 1e3  # any that learns is far smaller
 REPORT = 10  # steps between two lines of progress
+RECENT = 50  # steps that a loss is the mean of
 
 MAY_CHANGE = {"tokens", "decay", "long_share", "num_threads", "save_seconds", "micro_tokens"}  # when a run goes on
 
@@ -116,7 +117,7 @@ class Run:
         self.fixed = {**{k: v for k, v in asdict(config).items() if k not in MAY_CHANGE}, **identity}
         self.optimizers = make_optimizers(model, config)
         self.step, self.seconds = 0, 0.0
-        self.losses: list[tuple[int, float]] = []  # (step, mean over the steps before it)
+        self.losses: list[tuple[int, float]] = []  # (step, mean over the last RECENT steps)
         folder.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
             self._resume()
@@ -158,7 +159,7 @@ class Run:
         saved, recent = time.monotonic(), []
         with one_thread_an_operator() as single, ThreadPoolExecutor(config.num_threads, initializer=single) as pool:
             while self.step < config.num_steps:
-                recent = [*recent[-49:], self._one_step(batch(self.step), loss, params, pool)]
+                recent = [*recent[1 - RECENT :], self._one_step(batch(self.step), loss, params, pool)]
                 self.step, self.seconds = self.step + 1, time.monotonic() - start
                 if self.step % REPORT == 0 or self.step == config.num_steps:
                     self._report(recent)

@@ -21,8 +21,8 @@ FAULTS = (
     Fault(
         "look-up prefers one token to three",
         LOOKUP,
-        "range(min(self.longest, len(self.text)), 0, -1)",
-        "range(1, min(self.longest, len(self.text)) + 1)",
+        "range(min(self.max_ngram, len(self.text)), 0, -1)",
+        "range(1, min(self.max_ngram, len(self.text)) + 1)",
         SEARCH,
         "beginner",
     ),
@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         "look-up finds the end of the text itself",
         LOOKUP,
-        "            if len(places) > 1:  # the last is the end itself\n                return places[-2::-1]",
+        "            if len(places) > 1:  # the last is the suffix itself\n                return places[-2::-1]",
         "            if places:\n                return places[::-1]",
         SEARCH,
         "beginner: nothing follows the end, and a shorter match is never tried",

@@ -196,7 +196,7 @@ FAULTS = (
     Fault(
         "the head to start from is read and not used",
         MODULE,
-        "if anew else load_head(models.folder, first)",
+        " if start_head is None else load_head(models.folder, start_head)",
         "",
         "tests/test_head.py::test_training_goes_on_from_the_weights_of_another_head",
         "beginner",
@@ -204,7 +204,7 @@ FAULTS = (
     Fault(
         "the head beside learns from quiet embeddings",
         "eagle_min.train.target",
-        "joint_loss(target, head, draft_weight, loud, windows)",
+        "joint_loss(target, head, draft_weight, gain, windows)",
         "joint_loss(target, head, draft_weight, 1.0, windows)",
         BESIDE + "test_the_head_beside_reads_embeddings_as_loud_as_features",
         "beginner",
@@ -235,9 +235,9 @@ FAULTS = (
     ),
     Fault(
         "a head is trained on short windows",
-        MODULE,
-        "Batches(streams, 2 * train.seq_len",
-        "Batches(streams, train.seq_len",
+        "eagle_min.train.network",
+        "folder.parent), 2 * train.seq_len",
+        "folder.parent), train.seq_len",
         "tests/test_head.py::test_a_head_is_trained_on_the_longer_windows_with_embeddings_as_loud_as_features",
         "beginner",
     ),

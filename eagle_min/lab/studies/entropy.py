@@ -28,7 +28,7 @@ from ...tree import children
 from ...verify import verify
 from ..record import Column, Row, number
 from ..svg import Point, lines
-from ..typical import first_cycle
+from ..typical import first_tree
 from .setting import FAILS, HOLDS, MEMBERS, OPEN, Judged, Setting, Study, follows, overall
 
 EASY, HARD = "10 + 2 =", "10 + 2"  # the figure's pair: a sum to be finished, and a text that may go on in many ways
@@ -75,7 +75,7 @@ def rows(setting: Setting) -> Iterator[Row]:
 def tree_row(setting: Setting, prompt: str) -> Row:
     """The tree below the last token of a prompt, and what the target accepts of it at temperature 0."""
     models, ids = setting.models, setting.models.tokenizer.prompt(prompt)
-    tree, logits = first_cycle(models.target, setting.drafter("eagle2", TREE), ids)
+    tree, logits = first_tree(models.target, setting.drafter("eagle2", TREE), ids)
     path, bonus = verify(tree, laws_of(logits, SamplingConfig()), SeededDice(setting.seed), len(ids), 0)
     cycle = Cycle((*(tree.tokens[node] for node in path[1:]), bonus), len(path) - 1, tree, tuple(path), None)
     law = next_token_law(logits[0], SamplingConfig(1.0))

@@ -3,7 +3,6 @@
 Read next: `tree.py`.
 """
 
-import argparse
 from collections.abc import Iterator, Sequence
 
 from .. import bench
@@ -11,15 +10,14 @@ from ..record import Column, Row, number
 from ..svg import Bar, bars
 from .setting import FAILS, HOLDS, Setting, Study, overall
 
-ROUNDS_A_PROMPT = 6  # `bench` decodes a prompt for so many rounds
 COLUMNS: list[Column] = [("setting", lambda row: row["setting"]), ("ratio", number("ratio"))]
 
 
 def rows(setting: Setting) -> Iterator[Row]:
     """A row for each temperature."""
-    given = argparse.Namespace(seed=setting.seed, rounds=ROUNDS_A_PROMPT * setting.sizes["prompts"])
-    for row in bench.useless(setting.models, setting.drafter("eagle2"), given):
-        yield {"setting": row["setting"], "ratio": row["value"]}
+    drafter, num_prompts = setting.drafter("eagle2"), setting.sizes["prompts"]
+    for where, slowdown in bench.slowdowns(setting.models, drafter, num_prompts, setting.seed):
+        yield {"setting": where, "ratio": slowdown}
 
 
 def verdict(rows: Sequence[Row]) -> str:
