@@ -151,8 +151,32 @@ class TreeSession:
         return tree
 
 
+class PathRows:
+    """Which rows of a cache the nodes of a growing tree have; they come behind `before` rows of the text, which all
+    nodes see."""
+
+    def __init__(self, before: int, root: list[int]) -> None:
+        """`root`: the rows of the root, of which there may be none. Rows are counted from `before`."""
+        self.before, self.count = before, len(root)
+        self.paths: dict[int, list[int]] = {0: root}  # node -> the rows of its path, its own last
+
+    def own(self, nodes: Sequence[int]) -> list[int]:
+        """The row of each node. KeyError or IndexError for a node that has none."""
+        return [self.paths[node][-1] for node in nodes]
+
+    def add(self, nodes: Sequence[int], parents: Sequence[int]) -> np.ndarray:
+        """A new row for each node -> mask (len(nodes), all rows up to these): text, path of the node, itself."""
+        first, self.count = self.count, self.count + len(nodes)
+        mask = np.zeros((len(nodes), self.before + self.count), dtype=bool)
+        mask[:, : self.before] = True
+        for i, (node, parent) in enumerate(zip(nodes, parents)):
+            self.paths[node] = [*self.paths.get(parent, []), first + i]
+            mask[i, [self.before + row for row in self.paths[node]]] = True
+        return mask
+
+
 class Expansion:
-    """The network's side of one growing tree: which node has which row, and the state after each.
+    """The network's side of one growing tree: the state after each node.
 
     Row 0 is the last true row, whose token is the root, so the root needs no pass of its own;
     the rows after it are tree rows, in the order in which they were run.
@@ -162,7 +186,7 @@ class Expansion:
         self.drafter, self.cache = drafter, cache
         self.before = cache.length - 1  # cache rows before row 0; also the position of row 0
         self.states = last_state  # (rows, ...)
-        self.rows: dict[int, list[int]] = {0: [0]}  # node -> the rows of its path, its own last
+        self.rows = PathRows(self.before, [0])
 
     def __call__(self, tokens: Sequence[int], parents: Sequence[int], nodes: Sequence[int]) -> np.ndarray:
         """Log-probabilities (len(nodes), V) of the children of `nodes` (see `grow.Expand`)."""
@@ -174,17 +198,11 @@ class Expansion:
 
     def _run(self, tokens: list[int], parents: list[int], nodes: Sequence[int]) -> Tensor:
         """One pass over a level: a node's row is (state at its parent, its token)."""
-        first = len(self.states)
-        mask = np.zeros((len(nodes), self.before + first + len(nodes)), dtype=bool)
-        mask[:, : self.before] = True
-        for i, (node, parent) in enumerate(zip(nodes, parents)):
-            self.rows[node] = [*self.rows[parent], first + i]
-            mask[i, [self.before + row for row in self.rows[node]]] = True
-        device = self.states.device
+        before, mask, device = self.states[self.rows.own(parents)], self.rows.add(nodes, parents), self.states.device
         states = self.drafter.step(
-            self.states[[self.rows[parent][-1] for parent in parents]],
+            before,
             torch.tensor(tokens, device=device),
-            torch.tensor([self.before + len(self.rows[node]) - 1 for node in nodes], device=device),
+            torch.tensor([self.before + len(self.rows.paths[node]) - 1 for node in nodes], device=device),
             torch.from_numpy(mask).to(device),
             self.cache,
         )

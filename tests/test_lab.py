@@ -64,7 +64,7 @@ def test_prefixes_are_decoded_at_the_temperature_of_their_row(small_set: Path, m
     models = eagle_min.load(str(small_set))
     cuts = [prefixes.Prefix("a", [1, 2, 3])]
     for temperature in (0.0, 0.7):
-        compare.prefix_figures(models, models.drafter("chain"), cuts, temperature, 0)
+        measures.prefix_figures(models.target, models.drafter("chain"), cuts, temperature, 0)
     assert seen == [0.0, 0.7]
 
 

@@ -13,10 +13,16 @@ Merging reads the state first, as in equation 21. Released checkpoints store the
 permutes the columns of one matrix and so makes no network better, but weights must be loaded in their order.
 
 The row of a token in module k is (state of module k - 1 one token earlier, the token). Text has such rows in all
-modules, the first k tokens excepted. A draft token L levels below the root has none in modules 1 to L, which
-lack a feature of the target; module L + 1 drafts its children, and later modules, if any, need its row as
-context. Below the trained depths the last module runs on with its own states in place of those of the module
-before it, as an EAGLE head does; it is not trained for that.
+modules, the first k tokens excepted. A draft token L levels below the root has none in modules 1 to L, for the
+target has no feature of the root yet; module L + 1 drafts its children, and later modules need its row as
+context. Below the trained depths the last module runs on with its own states, as an EAGLE head does; it is not
+trained for that. Where the states of a row come from, with three modules:
+
+    row of              text and root   level 1    level 2    level 3
+    in module 1         the target      -          -          -
+    in module 2         module 1        module 1   -          -
+    in module 3         module 2        module 2   module 2   module 3
+    children drafted by module 1        module 2   module 3   module 3
 
 A row has the position of its token less one, as in EAGLE: the same in all modules, and a module that runs on
 counts on without a gap. Rotary attention depends on differences only, so within one module any start would do.
@@ -35,7 +41,7 @@ from ..checkpoint import load_network
 from ..config import ModelConfig, SamplingConfig, TreeConfig, is_count, require
 from ..decode import Reading
 from ..dice import Dice
-from ..head import Grow
+from ..head import Grow, PathRows
 from ..model import GPT, Block, Rotary, causal_mask, rotary_table
 from ..tree import DraftTree
 
@@ -145,8 +151,8 @@ class ModuleReader:
         weight = self.module.merge.weight
         self.cache = KVCache(self.network.config, 1, self.target.context + num_spare, weight)
         self.k, self.num_true = k, 0
-        self.states = weight.new_zeros(0, self.network.config.width)  # of the last true row, then of the tree's
-        self.rows: dict[int, list[int]] = {0: []}  # node -> the places in `states` of its path, its own last
+        self.states = weight.new_zeros(0, self.network.config.width)  # of the root's row, if any, then of the tree's
+        self.rows = PathRows(0, [])
 
     def _run(self, states: Tensor, tokens: list[int], positions: list[int], mask: np.ndarray | None = None) -> Tensor:
         device = states.device
@@ -161,21 +167,21 @@ class ModuleReader:
         first = self.num_true + self.k - 1
         new = self._run(states, tokens, list(range(first, first + len(tokens))))
         known = torch.cat([self.states, new])
-        self.num_true, self.states, self.rows = self.cache.length, known[-1:], {0: [0]}
+        self.num_true, self.states = self.cache.length, known[-1:]
+        self.forget()
         return known[:-1]
+
+    def has_row(self, node: int) -> bool:
+        """Whether a node has a row here; the nodes of a level all have one, or none has."""
+        return bool(self.rows.paths.get(node))
 
     def states_at(self, nodes: Sequence[int]) -> Tensor:
         """(len(nodes), D), of nodes that have a row here."""
-        return self.states[[self.rows[node][-1] for node in nodes]]
+        return self.states[self.rows.own(nodes)]
 
     def read(self, states: Tensor, tokens: list[int], parents: list[int], nodes: Sequence[int], position: int) -> None:
         """One pass over tree rows of one level; a row sees the text, its own path and itself."""
-        text, first = self.num_true - len(self.rows[0]), len(self.states)  # row 0, if there is one, is of the path
-        mask = np.zeros((len(nodes), text + first + len(nodes)), dtype=bool)
-        mask[:, :text] = True
-        for i, (node, parent) in enumerate(zip(nodes, parents)):
-            self.rows[node] = [*self.rows.get(parent, []), first + i]
-            mask[i, [text + row for row in self.rows[node]]] = True
+        mask = self.rows.add(nodes, parents)
         self.states = torch.cat([self.states, self._run(states, tokens, [position] * len(nodes), mask)])
 
     def log_laws(self, nodes: Sequence[int]) -> np.ndarray:
@@ -183,9 +189,10 @@ class ModuleReader:
         return self.target.lm_head(self.module.norm(self.states_at(nodes))).log_softmax(dim=-1).numpy(force=True)
 
     def forget(self) -> None:
-        """Drop the rows of the tree."""
+        """Drop the rows of the tree: what is left of it is the root's, the last true row, if there is one."""
         self.cache.truncate(self.num_true)
-        self.states, self.rows = self.states[: len(self.rows[0])], {0: self.rows[0]}
+        root = list(range(min(1, self.num_true)))
+        self.states, self.rows = self.states[: len(root)], PathRows(self.num_true - len(root), root)
 
 
 class MTPExpansion:
@@ -208,7 +215,7 @@ class MTPExpansion:
         own = [tokens[node] for node in nodes]
         for place in range(min(level, last), last + 1):
             source = self.readers[place if level > last else place - 1]
-            if source.rows.get(above[0]):  # else the text is too short for such rows yet
+            if source.has_row(above[0]):  # else the text is too short for such rows yet
                 self.readers[place].read(source.states_at(above), own, above, nodes, self.last_position + level)
         return self.readers[min(level, last)].log_laws(nodes)
 

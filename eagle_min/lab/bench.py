@@ -28,8 +28,8 @@ from ..train.corpus import load_held_out
 from ..train.evaluate import first_choices
 from . import costs
 from .calibration import calibration
-from .compare import split_list
 from .measures import first_cycles
+from .options import split_names
 from .prefixes import held_out_code, prompt_ids
 from .record import Column, Row, check_writable, number, provenance, text_table, write_rows
 from .timing import in_turn, seconds_per_token
@@ -61,9 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, print the table, store the rows. ValueError or FileNotFoundError for a bad option."""
-    names = split_list(args.figures, list(FIGURES))
-    for name in names:
-        require(name in FIGURES, "figure", name, f"one of {', '.join(FIGURES)}")
+    names = split_names(args.figures, "figure", list(FIGURES))
     for name in ("rounds", "prefixes"):
         require(getattr(args, name) >= 1, name, getattr(args, name), "at least 1")
     require_seed(args.seed)

@@ -27,17 +27,17 @@ from ..drafters.registry import KINDS
 from ..drafters.small_model import chain_of
 from ..models import ModelSet, load
 from ..train.corpus import load_corpus
-from .compare import prefix_figures
+from .measures import prefix_figures
 from .prefixes import LONGEST_PREFIX, Prefix, held_out_prefixes
 from .record import Column, Row, check_writable, interval, number, provenance, text_table, write_rows
 from .watched import Watched
 
 ENOUGH = 0.98
-PASS = 0.06  # what a pass of a head costs beside the target call, from the row of the chain in the table of costs
+PASS = {"chain": 0.06, "small-chain": 0.1}  # what a pass costs beside the rest of a cycle: see their rows in `compare`
 NUM_FILES = 200  # of training code that the places are in
 DEPTHS = (5, 7, 9, 12, 16)
 TREES = ("eagle2", "ratio", "eagle3", "mtp", "small")  # whose trees have a depth
-CHAINS = ("chain", "small-chain")
+CHAINS = tuple(PASS)
 LOOKUPS = (1, 2, 3, 4, 6)  # tokens of the longest suffix that is looked up
 LOOKAHEADS = ((2, 3, 8), (3, 3, 8), (5, 3, 8), (2, 4, 8), (3, 4, 4), (3, 4, 8), (5, 4, 8), (3, 5, 8))  # W, N, G
 
@@ -88,7 +88,7 @@ def places(models: ModelSet, documents: Sequence[tuple[str, str]], count: int, s
 
 
 def sizes(models: ModelSet, name: str) -> Iterator[tuple[str, Drafter]]:
-    """What is tried for a drafter: a label each, and the drafter of that size. Shorter ones come first."""
+    """What is tried for a drafter: a label each, and the drafter of that size; trees from the shortest on."""
     tree = KINDS[name].tree
     if name == "lookup":
         yield from ((f"longest {n}", LookupDrafter(tree, n)) for n in LOOKUPS)
@@ -108,13 +108,13 @@ def measured(models: ModelSet, name: str, prefixes: Sequence[Prefix], seed: int)
     """A row for each size: tau of the first cycles behind the places, greedy."""
     for size, drafter in sizes(models, name):
         watched = Watched(drafter)
-        figures = prefix_figures(models, watched, prefixes, 0.0, seed)
+        figures = prefix_figures(models.target, watched, prefixes, 0.0, seed)
         yield {"drafter": name, "size": size, **figures, "draft_passes": watched.per_cycle[1]}
 
 
 def chosen(rows: Sequence[Row]) -> Row:
-    """The first that is good enough: of trees in tau, of chains in what they gain, of others the best."""
-    chain = rows[0]["drafter"] in CHAINS
-    worth = [row["tau"] / (1 + PASS * row["draft_passes"] * chain) for row in rows]
-    enough = ENOUGH if rows[0]["draft_passes"] and not chain else 1.0
-    return next(row for row, value in zip(rows, worth) if value >= enough * max(worth))
+    """The best by tau for its cost, where a pass costs something; of trees the first whose tau is large enough."""
+    name = rows[0]["drafter"]
+    worth = [row["tau"] / (1 + PASS.get(name, 0.0) * row["draft_passes"]) for row in rows]
+    enough = ENOUGH * max(worth) if name in TREES else max(worth)
+    return next(row for row, value in zip(rows, worth) if value >= enough)

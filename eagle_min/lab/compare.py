@@ -21,7 +21,8 @@ from ..models import ModelSet, load
 from ..train.corpus import load_held_out
 from ..train.evaluate import bits_per_byte
 from . import measures
-from .prefixes import DOMAINS, Prefix, held_out_prefixes, prompt_ids, with_room
+from .options import split_list, split_names, split_temperatures
+from .prefixes import DOMAINS, held_out_prefixes, prompt_ids, with_room
 from .record import Column, Row, check_writable, interval, number, provenance, text_table, write_rows
 from .timing import Timed, in_turn, quartiles, seconds_per_token
 from .watched import Watched
@@ -100,8 +101,6 @@ class Plan:
             require(kind in DRAFTERS, "drafter", name, f"one of {', '.join(DRAFTERS)}")
             good = not at or (weights and kind != "none" and KINDS[kind].weights is not None)
             require(bool(good), "drafter", name, "NAME, or NAME@WEIGHTS where it has any")
-        for domain in self.domains:
-            require(domain in DOMAINS, "domain", domain, f"one of {', '.join(DOMAINS)}")
         for temperature in self.temperatures:
             SamplingConfig(temperature)
 
@@ -109,22 +108,9 @@ class Plan:
     def of(cls, args: argparse.Namespace) -> "Plan":
         given = {name: getattr(args, name) for name in SIZES}
         sizes = {name: SIZES[name][1 + args.quick] if value is None else value for name, value in given.items()}
-        drafters = split_list(args.drafters, list(KINDS))
-        temperatures = [to_number(word) for word in split_list(args.temperatures, ())]
-        return cls(drafters, split_list(args.domains, DOMAINS), temperatures, seed=args.seed, quick=args.quick, **sizes)
-
-
-def split_list(text: str, everything: Sequence[str]) -> list[str]:
-    """`a,b` -> [a, b], repetitions dropped; `all` stands for everything."""
-    return list(everything) if text == "all" and everything else list(dict.fromkeys(map(str.strip, text.split(","))))
-
-
-def to_number(word: str) -> float:
-    """A temperature written as text; its range is checked by `SamplingConfig`."""
-    try:
-        return float(word)
-    except ValueError as error:
-        raise ValueError(f"temperature must be finite and at least 0, got {word!r}") from error
+        drafters, domains = split_list(args.drafters, list(KINDS)), split_names(args.domains, "domain", DOMAINS)
+        temperatures = split_temperatures(args.temperatures)
+        return cls(drafters, domains, temperatures, seed=args.seed, quick=args.quick, **sizes)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -182,7 +168,7 @@ def measure(
             timed = in_turn(models.target, everyone, prompts, plan.max_new_tokens, temperature, plan.seed, stop)
             for label, drafter in drafters.items():
                 place = {"drafter": label, "domain": domain, "temperature": temperature}
-                taus = prefix_figures(models, drafter, prefixes, temperature, plan.seed)
+                taus = measures.prefix_figures(models.target, drafter, prefixes, temperature, plan.seed)
                 texts = text_figures(timed[PLAIN], timed[label]) | drafting_figures(watched[label])
                 yield {**place, **taus, **texts, "bits_per_byte": bits, **origin}
 
@@ -207,24 +193,6 @@ def weights_figures(models: ModelSet, label: str) -> Row:
         seen.append(card.get("tokens_seen", 0))
         card = card.get("started_from")
     return {"parameters": sum(p.numel() for p in network.parameters()), "training_tokens": sum(seen)}
-
-
-def prefix_figures(
-    models: ModelSet, drafter: Drafter | None, prefixes: Sequence[Prefix], temperature: float, seed: int
-) -> Row:
-    """What the first cycles behind held-out prefixes say."""
-    starts = measures.first_cycles(models.target, drafter, prefixes, temperature, seed)
-    cycles = [cycle for start in starts for cycle in start.cycles]
-    low, high = measures.bootstrap(starts, seed)
-    return {
-        "tau": tau(cycles),
-        "tau_low": low,
-        "tau_high": high,
-        "alphas": measures.alphas(cycles),
-        "nodes": measures.mean_nodes(cycles),
-        "num_prefixes": len(prefixes),
-        "num_files": len({prefix.file for prefix in prefixes}),
-    }
 
 
 def text_figures(plain: Sequence[Timed], speculative: Sequence[Timed]) -> Row:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..config import require
-from ..decode import Cycle, Drafter, Generation, stream
+from ..decode import Cycle, Drafter, Generation, stream, tau
 from ..model import GPT
 from .prefixes import Prefix
 
@@ -41,6 +41,24 @@ def first_cycles(
         cycles = stream(target, ids, drafter, **options)
         starts.append(Start(file, list(islice(cycles, NUM_CYCLES + 1))[1:]))
     return starts
+
+
+def prefix_figures(
+    target: GPT, drafter: Drafter | None, prefixes: Sequence[Prefix], temperature: float, seed: int
+) -> dict:
+    """What the first cycles behind held-out prefixes say."""
+    starts = first_cycles(target, drafter, prefixes, temperature, seed)
+    cycles = [cycle for start in starts for cycle in start.cycles]
+    low, high = bootstrap(starts, seed)
+    return {
+        "tau": tau(cycles),
+        "tau_low": low,
+        "tau_high": high,
+        "alphas": alphas(cycles),
+        "nodes": mean_nodes(cycles),
+        "num_prefixes": len(prefixes),
+        "num_files": len({prefix.file for prefix in prefixes}),
+    }
 
 
 def bootstrap(starts: Sequence[Start], seed: int, level: float = 0.95) -> tuple[float, float]:

@@ -23,7 +23,7 @@ from ..train.loop import Run, TrainConfig
 from ..train.network import train_network
 from ..train.rivals import RIVALS
 from .bench import COLUMNS, entry
-from .compare import split_list
+from .options import split_names
 from .record import Row, check_writable, provenance, text_table, write_rows
 
 RATES = (0.015, 0.03, 0.06)  # Muon's
@@ -61,9 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train, print the table, store the rows. ValueError or FileNotFoundError for a bad option."""
-    networks = split_list(args.networks, list(TRIALS))
-    for name in networks:
-        require(name in TRIALS, "network", name, f"one of {', '.join(TRIALS)}")
+    networks = split_names(args.networks, "network", list(TRIALS))
     require(args.steps >= 1 and args.steps % 100 == 0, "steps", args.steps, "a multiple of 100, above 0")
     require_seed(args.seed)
     check_writable(args.json)

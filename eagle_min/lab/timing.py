@@ -3,7 +3,7 @@
 What is compared takes turns in one process: for each prompt every decoder runs once, in an
 order that turns by one place from prompt to prompt, so that a machine that slows down slows
 all of them and none always runs first. All have run before anything counts. The clock goes
-round whole calls of `generate`, the prefill included. Read next: `compare.py`.
+round whole calls of `generate`, the prefill included. Read next: `options.py`.
 """
 
 import time

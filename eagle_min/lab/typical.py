@@ -29,7 +29,7 @@ from ..models import load
 from ..sampling import next_token_law
 from ..train.corpus import load_held_out
 from ..tree import DraftTree, ancestor_mask, children, depths, path_to
-from .compare import split_list, to_number
+from .options import split_temperatures
 from .prefixes import LONGEST_PREFIX, held_out_prefixes
 from .record import Column, Row, check_writable, number, provenance, text_table, write_rows
 
@@ -149,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
     require(args.prefixes >= 1, "prefixes", args.prefixes, "at least 1")
     require_seed(args.seed)
     rule = Typical(args.epsilon, args.delta)
-    samplings = [SamplingConfig(to_number(word)) for word in split_list(args.temperatures, ())]
+    samplings = [SamplingConfig(temperature) for temperature in split_temperatures(args.temperatures)]
     check_writable(args.json)
     models = load(args.model)
     drafter, longest = models.drafter("medusa", args.heads), min(LONGEST_PREFIX, models.target.context // 2)

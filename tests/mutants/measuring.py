@@ -24,7 +24,7 @@ FAULTS = (
     ),
     Fault(
         "prefixes are always decoded greedily",
-        "eagle_min.lab.compare",
+        "eagle_min.lab.measures",
         "drafter, prefixes, temperature, seed)\n    cycles",
         "drafter, prefixes, 0.0, seed)\n    cycles",
         LAB + "test_prefixes_are_decoded_at_the_temperature_of_their_row",

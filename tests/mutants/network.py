@@ -12,7 +12,7 @@ HEAD_ORACLE = IN_HEAD + "test_draft_below_the_root_equals_the_slow_oracle"
 HEAD_TREE = IN_HEAD + "test_a_tree_row_equals_its_path_run_alone_on_the_heads_own_features"
 
 MOVE = "self.rows[:, :, :, start:end] = self.rows[:, :, :, index]"
-MASK_ROW = "mask[i, [self.before + row for row in self.rows[node]]] = True"
+MASK_ROW = "mask[i, [self.before + row for row in self.paths[node]]] = True"
 
 FAULTS = (
     Fault(
@@ -139,8 +139,8 @@ FAULTS = (
     Fault(
         "draft steps are one position ahead",
         HEAD,
-        "self.before + len(self.rows[node]) - 1",
-        "self.before + len(self.rows[node])",
+        "self.before + len(self.rows.paths[node]) - 1",
+        "self.before + len(self.rows.paths[node])",
         HEAD_TREE,
         "sgl-project/sglang PR #25015: the law is kept, acceptance falls",
     ),
@@ -155,7 +155,7 @@ FAULTS = (
     Fault(
         "every tree row starts from the root's guess",
         HEAD,
-        "self.states[[self.rows[parent][-1] for parent in parents]]",
+        "self.states[self.rows.own(parents)]",
         "self.states[[0 for parent in parents]]",
         HEAD_TREE,
         "NVIDIA/TensorRT-LLM PR #12962 family: hidden states of the wrong parents",
