@@ -15,7 +15,10 @@ from eagle_min.dice import SeededDice
 from eagle_min.drafters.lookup import MAX_NGRAM, LookupDrafter, Trie
 from eagle_min.tree import DraftTree, depths
 
-texts = st.integers(1, 4).flatmap(lambda size: st.lists(st.integers(0, size - 1), min_size=2, max_size=40))
+sizes = st.sampled_from([(2, 40), (20, 40)])  # half of the texts are long enough for several earlier places
+texts = st.tuples(st.integers(1, 4), sizes).flatmap(
+    lambda given: st.lists(st.integers(0, given[0] - 1), min_size=given[1][0], max_size=given[1][1])
+)
 
 
 def proposal(text: list[int], pieces: list[int], depth: int, tree: TreeConfig, max_ngram: int = MAX_NGRAM) -> DraftTree:
