@@ -28,7 +28,7 @@ class ModelSet:
         return read_card(self.folder, "target")["sha256"]
 
     def drafters(self) -> list[str]:
-        """Names of the drafters whose weights, if they need any, are in the set."""
+        """Names of the drafters that need no weights, or whose weights have a card in the set."""
         return [name for name, kind in KINDS.items() if kind.weights is None or self.has(kind.weights)]
 
     def has(self, weights: str) -> bool:
@@ -39,7 +39,8 @@ class ModelSet:
         self, name: str = "eagle2", weights: str | None = None, tree: TreeConfig | None = None
     ) -> Drafter | None:
         """A drafter named in DRAFTERS (None for "none"), with the trained part and the tree limits of that
-        name unless others are given. ValueError for a name that is none, or weights that do not fit."""
+        name unless others are given. ValueError for a name that is none, or weights that do not fit;
+        FileNotFoundError, with the command that trains them, for weights that are not there."""
         require(name in DRAFTERS, "drafter", name, f"one of {', '.join(DRAFTERS)}")
         if name == "none":
             return None
@@ -54,7 +55,8 @@ class ModelSet:
 
 
 def load(name: str = "tiny", device: str = "cpu") -> ModelSet:
-    """The shipped set `name`, or the set in a folder of that name, on `device`."""
+    """The shipped set `name`, or the set in a folder of that name, on `device`. FileNotFoundError where there is
+    neither, ValueError for a set whose files do not fit together."""
     folder = SHIPPED / name if (SHIPPED / name / "target.json").exists() else Path(name)
     if not folder.is_dir():
         shipped = sorted(card.parent.name for card in SHIPPED.glob("*/target.json"))

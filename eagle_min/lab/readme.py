@@ -34,6 +34,15 @@ COLUMNS_WITH = {  # by a field that the rows have; the first that fits
     "mutants_of": bank.SCORED,
     "figure": bench.COLUMNS,
 }
+PUBLISHED = {  # tau and times faster: Vicuna-13B on HumanEval, temperature 0; table 1 of 2406.16858 and of 2503.01840
+    "eagle3": (7.54, 6.47),
+    "eagle2@eagle-paper": (5.41, 4.96),
+    "eagle1@eagle-paper": (4.39, 3.58),
+    "medusa": (2.78, 2.50),
+    "small-chain": (2.57, 2.23),
+    "lookup": (1.93, 1.85),
+    "lookahead": (1.75, 1.71),
+}
 BRIEF: list[Column] = [  # of rows of `compare` in which temperature 1 stands beside temperature 0
     ("drafter", lambda row: row["drafter"]),
     ("tau, T=0 (95 %)", interval("tau", "tau_low", "tau_high")),
@@ -42,6 +51,7 @@ BRIEF: list[Column] = [  # of rows of `compare` in which temperature 1 stands be
     ("tau, T=1 (95 %)", lambda row: interval("tau", "tau_low", "tau_high")(row["hot"])),
     ("times faster, T=1", lambda row: number("ratio")(row["hot"])),
     ("million parameters", number("parameters", 2, 1e-6)),
+    ("published, another model", lambda row: published(row["drafter"])),
 ]
 SECOND_TABLES = {"bank.power": bank.POWER, "compare.brief": BRIEF, "compare.costs": compare.COSTS}  # of all the rows
 MARKER = re.compile(r"<!-- results:(begin|end) ([\w.-]+) -->")
@@ -138,6 +148,12 @@ def side_by_side(rows: list[Row]) -> list[Row]:
     hot = {row["drafter"]: row for row in rows if row["temperature"] == 1}
     cold = [{**row, "hot": hot[row["drafter"]]} for row in rows if row["temperature"] == 0]
     return sorted(cold, key=lambda row: -row["tau"])
+
+
+def published(drafter: str) -> str:
+    """What the papers say of a system, tau first; empty for what they do not have."""
+    figures = PUBLISHED.get(drafter)
+    return "" if figures is None else f"{figures[0]:.2f}, {figures[1]:.2f} times"
 
 
 def study_text(rows: list[Row]) -> str:
