@@ -181,7 +181,7 @@ def test_a_useless_head_is_that_of_the_bench_and_costs_something_when_it_costs_t
     asked, slowdowns = [], [("T=0: slow", 2.0), ("T=1: fast", 0.9)]
     monkeypatch.setattr(useless.bench, "slowdowns", lambda *given: asked.append(given) or slowdowns)
     given = SimpleNamespace(models="models", seed=3, sizes={"prompts": 5}, drafter=lambda name: name)
-    rows = list(useless.rows(given))
+    rows = list(useless.measured(given))
     assert asked == [("models", "eagle2", 5, 3)]
     assert useless.verdict(rows) == f"{FAILS}: T=0: slow 2.00; T=1: fast 0.90 (holds)"
 
@@ -210,7 +210,7 @@ def test_each_drafter_is_compared_with_itself_at_the_lowest_temperature(monkeypa
         "eagle1": {0.0: 4, 0.5: 3, 1.0: 2},
         "eagle1-sampled": {0.0: 4, 0.5: 3, 1.0: 5},
     }
-    rows = list(temperature.rows(scripted(taus)))
+    rows = list(temperature.measured(scripted(taus)))
     found = {(row["drafter"], row["temperature"]): (row["tau"], row.get("gap")) for row in rows}
     assert found == {(n, t): (x, own[0.0] - x if t else None) for n, own in taus.items() for t, x in own.items()}
     said = temperature.verdict(rows)
@@ -222,7 +222,7 @@ def test_each_drafter_is_compared_with_itself_at_the_lowest_temperature(monkeypa
 def test_every_grower_gets_the_same_nodes_and_is_compared_with_eagle_2():
     growers = list(tree.GROWERS.values())
     given = scripted({grower: {0.0: 9 - place} for place, grower in enumerate(growers)})
-    rows = list(tree.rows(given))
+    rows = list(tree.measured(given))
     assert [row["tau"] for row in rows] == [9, 8, 7, 6, 5, 4] and [
         drafter.grow for drafter in given.drafters
     ] == growers
@@ -308,7 +308,7 @@ def test_places_are_counted_in_the_bin_of_their_entropy(monkeypatch):
     one = SimpleNamespace(
         models=models, prefixes=[SimpleNamespace(ids=[])], drafter=lambda name: SimpleNamespace(head=0)
     )
-    *bins, easy, hard = entropy.rows(one)
+    *bins, easy, hard = entropy.measured(one)
     assert [(row["low"], row["high"], row["num_places"]) for row in bins] == [(0, 1, 2), (1, 2, 1), (2, 3, 1)]
     for row, wanted in zip(bins, ([0.495, 0.5, 0.7, 0.8], [1, 1, 0.3, 0.3], [2.5, 0, 0.1, 0.2])):
         assert [row[key] for key in ("entropy", "greedy", "sampled", "most")] == pytest.approx(wanted)

@@ -206,7 +206,7 @@ def test_a_finished_run_is_read_and_not_trained_again(small, monkeypatch):
 
 def test_a_row_says_what_was_trained_and_how_far_it_is_behind_the_one_before(small, monkeypatch):
     monkeypatch.setattr(short, "TrainConfig", lambda **given: replace(TRAIN, tokens=given["tokens"]))
-    rows = list(short.rows(small, {"a": Variant(), "b": Variant(token="none")}))
+    rows = list(short.measured(small, {"a": Variant(), "b": Variant(token="none")}))
     assert "behind" not in rows[0] and rows[1]["behind"] == "a"
     assert rows[1]["gap"] == pytest.approx(rows[0]["tau"] - rows[1]["tau"])
     assert [row["token"] for row in rows] == ["shifted", "none"] and rows[0]["training"]["tokens"] == 1024

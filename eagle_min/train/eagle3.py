@@ -65,12 +65,12 @@ def card_fields(target: GPT, head: Eagle3Head, text: Iterator[Teaching]) -> dict
 def unroll(head: Eagle3Head, streams: Tensor, embedded: Tensor, num_steps: int) -> Iterator[Tensor]:
     """States (B, T, D) of each step. `streams` (B, T, layers x D) of positions 0 to T-1; `embedded`
     (B, T + num_steps - 1, D) of the tokens at 1, 2, ...: step i uses those from 1 + i on."""
-    states, num_rows, rows = head.fused(streams), streams.shape[-2], []
+    states, num_rows, seen = head.fused(streams), streams.shape[-2], []
     for step in range(num_steps):
         positions = torch.arange(step, step + num_rows)
         rotary = head.cos[positions], head.sin[positions]
         inputs = head.inputs(states, embedded[:, step : step + num_rows])
-        x = states + chained_attention(head.attention, inputs, rotary, rows)
+        x = states + chained_attention(head.attention, inputs, rotary, seen)
         states = x + head.mlp(head.mlp_norm(x))
         yield states
 

@@ -75,13 +75,13 @@ def louder(head: EagleHead, gain: float) -> None:
 
 
 def chained_attention(
-    attention: Attention, x: Tensor, rotary: tuple[Tensor, Tensor], rows: list[tuple[Tensor, Tensor]]
+    attention: Attention, x: Tensor, rotary: tuple[Tensor, Tensor], seen: list[tuple[Tensor, Tensor]]
 ) -> Tensor:
-    """Attention of one training-time step; `rows` has keys and values of the earlier steps, and
+    """Attention of one training-time step; `seen` has keys and values (B, H, T, D/H) of the earlier steps, and
     gets this step's. Each row sees the true rows up to its own and its own row in later steps."""
     q, k, v = attention.project(x, rotary)  # (B, H, T, D/H)
-    rows.append((k, v))
-    (true_k, true_v), later = rows[0], rows[1:]
+    seen.append((k, v))
+    (true_k, true_v), later = seen[0], seen[1:]
     if not later:
         mixed = F.scaled_dot_product_attention(q, true_k, true_v, is_causal=True)
     else:
@@ -99,12 +99,12 @@ def chained_attention(
 def unroll(head: EagleHead, features: Tensor, embedded: Tensor, num_steps: int) -> Iterator[Tensor]:
     """Guesses (B, T, D) of each step. `features` (B, T, D) of positions 0 to T-1; `embedded`
     (B, T + num_steps - 1, D) of the tokens at 1, 2, ...: step i uses those from 1 + i on."""
-    num_rows, rows = features.shape[-2], []
+    num_rows, seen = features.shape[-2], []
     for step in range(num_steps):
         positions = torch.arange(step, step + num_rows)
         rotary = head.cos[positions], head.sin[positions]
         x = head.fuse(torch.cat([embedded[:, step : step + num_rows], features], dim=-1))
-        x = x + chained_attention(head.block.attention, x, rotary, rows)
+        x = x + chained_attention(head.block.attention, x, rotary, seen)
         features = x + head.block.mlp(head.block.mlp_norm(x))
         yield features
 

@@ -20,7 +20,7 @@ COLUMNS: list[Column] = [
 ]
 
 
-def rows(setting: Setting) -> Iterator[Row]:
+def measured(setting: Setting) -> Iterator[Row]:
     """A row for each bin, of the trees of EAGLE-2."""
     drafter = setting.drafter("eagle2")
     for temperature in TEMPERATURES:
@@ -59,7 +59,7 @@ STUDY = Study(
     "(EAGLE-2, 2406.16858, figure 6).",
     sizes={"prefixes": 500},
     columns=COLUMNS,
-    rows=rows,
+    rows=measured,
     verdict=verdict,
     picture=picture,
 )

@@ -58,7 +58,7 @@ def first_drafts(target: GPT, head: EagleHead, ids: Sequence[int]) -> Tensor:
     return torch.stack([entropy, likeliest == drafts[:, 0], laws.gather(-1, drafts)[:, 0], most], dim=-1)
 
 
-def rows(setting: Setting) -> Iterator[Row]:
+def measured(setting: Setting) -> Iterator[Row]:
     """A row for each bin of one bit, as many as the vocabulary can need, and one for each of the two trees."""
     target, head = setting.models.target, setting.drafter("chain").head
     places = torch.cat([first_drafts(target, head, prefix.ids) for prefix in setting.prefixes])
@@ -120,7 +120,7 @@ STUDY = Study(
     "(EAGLE-2, 2406.16858, figure 2, which compares `10+2=` with `10+2`).",
     sizes={"prefixes": 300},
     columns=COLUMNS,
-    rows=rows,
+    rows=measured,
     verdict=verdict,
     picture=picture,
 )

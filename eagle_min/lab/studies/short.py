@@ -138,7 +138,7 @@ def on_true_features(target: GPT, head: EagleHead, variant: Variant, ids: Sequen
     return same.double(), ((guesses - features[1:]).abs() > 1).double().mean(-1)
 
 
-def rows(setting: Setting, variants: Mapping[str, Variant]) -> Iterator[Row]:
+def measured(setting: Setting, variants: Mapping[str, Variant]) -> Iterator[Row]:
     """Train and measure the variants, each claimed to be behind the one before: tau of greedy chains and trees."""
     target, before = setting.models.target, None
     train = TrainConfig(tokens=setting.sizes["tokens"], batch_tokens=HEAD_BATCH_TOKENS, seed=setting.seed)
@@ -168,4 +168,4 @@ def picture(rows: Sequence[Row]) -> str:
 def study(variants: Mapping[str, Variant], claim: str) -> Study:
     """The study that trains these variants, from the best to the worst as the claim has them."""
     sizes = {"tokens": 400_000, "prefixes": 500}
-    return Study(claim, sizes, COLUMNS, lambda setting: rows(setting, variants), ranked, picture, trains=True)
+    return Study(claim, sizes, COLUMNS, lambda setting: measured(setting, variants), ranked, picture, trains=True)

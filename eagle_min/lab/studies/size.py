@@ -25,7 +25,7 @@ COLUMNS: list[Column] = [
 ]
 
 
-def rows(setting: Setting) -> Iterator[Row]:
+def measured(setting: Setting) -> Iterator[Row]:
     """A row for each size."""
     models = setting.models
     drafters = {size: setting.drafter("eagle2", replace(KINDS["eagle2"].tree, num_nodes=size)) for size in SIZES}
@@ -70,7 +70,7 @@ STUDY = Study(
     "a node costs).",
     sizes={"prefixes": 300, "prompts": 12, "max_new_tokens": 96},
     columns=COLUMNS,
-    rows=rows,
+    rows=measured,
     verdict=verdict,
     picture=picture,
 )

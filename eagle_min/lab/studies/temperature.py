@@ -18,7 +18,7 @@ DRAFTERS = ("eagle2", "eagle1", "eagle1-sampled")
 COLUMNS: list[Column] = [("drafter", lambda row: row["drafter"]), ("T", lambda row: f"{row['temperature']:g}"), *TAU]
 
 
-def rows(setting: Setting) -> Iterator[Row]:
+def measured(setting: Setting) -> Iterator[Row]:
     """A row for each drafter and temperature; those above the lowest temperature say how far they are behind it."""
     for name in DRAFTERS:
         drafter, coldest = setting.drafter(name), None
@@ -66,7 +66,7 @@ STUDY = Study(
     "(tables of 2401.15077 and 2406.16858: tau is smaller at temperature 1 than at 0).",
     sizes={"prefixes": 200},
     columns=COLUMNS,
-    rows=rows,
+    rows=measured,
     verdict=verdict,
     picture=picture,
 )

@@ -13,7 +13,7 @@ from .setting import FAILS, HOLDS, Setting, Study, overall
 COLUMNS: list[Column] = [("setting", lambda row: row["setting"]), ("ratio", number("ratio"))]
 
 
-def rows(setting: Setting) -> Iterator[Row]:
+def measured(setting: Setting) -> Iterator[Row]:
     """A row for each temperature."""
     drafter, num_prompts = setting.drafter("eagle2"), setting.sizes["prompts"]
     for where, slowdown in bench.slowdowns(setting.models, drafter, num_prompts, setting.seed):
@@ -36,7 +36,7 @@ STUDY = Study(
     "(articles that count calls and not seconds).",
     sizes={"prompts": 5},
     columns=COLUMNS,
-    rows=rows,
+    rows=measured,
     verdict=verdict,
     picture=picture,
 )
