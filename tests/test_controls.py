@@ -7,6 +7,8 @@ import controls
 import pytest
 import samplers
 
+from eagle_min.exactness.standing import STANDING
+
 
 def test_all_right_samplers_are_among_them():
     found = {name: (kind, exact) for name, kind, _, exact in controls.right_ones()}
@@ -27,9 +29,10 @@ def test_the_script_prints_and_stores_what_it_found(tmp_path, monkeypatch, capsy
     assert controls.main(["--worlds", "6", "--json", str(file)]) == 0
     rows = json.loads(file.read_text(encoding="utf-8"))
     assert [row["certified"] for row in rows] == ["samplers.py: chain_generator", "samplers.py: match"]
-    assert {(row["num_worlds"], row["status"]) for row in rows} == {(6, "exact")}
+    counts = [6 + len(STANDING[kind]) for kind in ("chain", "tree")]
+    assert [(row["num_worlds"], row["status"]) for row in rows] == [(count, "exact") for count in counts]
     assert rows[0]["command"] == f"python tests/controls.py --worlds 6 --json {file}"
-    assert re.search(r"samplers.py: match +tree +exact +within 1e-6 +6 ", capsys.readouterr().out)
+    assert re.search(r"samplers.py: match +tree +exact +within 1e-6 +9 ", capsys.readouterr().out)
 
 
 def test_one_that_is_refuted_is_shown_and_makes_the_script_fail(monkeypatch, capsys):

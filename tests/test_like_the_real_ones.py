@@ -288,3 +288,17 @@ def test_options_out_of_range_are_one_line(options, message):
 def test_a_function_whose_parameters_cannot_be_told_is_one_line():
     with pytest.raises(ValueError, match="^function must be written in Python, or wrapped in a function that is, got"):
         certify(torch.multinomial, "chain")
+
+
+@pytest.mark.parametrize(
+    ("kind", "function"),
+    [
+        ("chain", lambda tokens, q: [0]),
+        ("chain", lambda tokens, q, p, *, temperature: [0]),
+        ("tree-sampled", lambda tokens, parents, p: [0]),
+        ("loop", samplers.chain_numpy),
+    ],
+)
+def test_a_function_of_other_arguments_is_one_line(kind, function):
+    with pytest.raises(ValueError, match=f"^function must be one that [346] arguments .* kind {kind} does, got .*$"):
+        certify(function, kind)

@@ -1,8 +1,8 @@
 """Is this sampler lossless? A verdict with its evidence, or the smallest world in which it is not.
 
-Hypothesis draws worlds; in each of them the sampler's law over two cycles is enumerated and compared
-with the target's own, which is a product of table entries. With Fractions the comparison is `==`; with
-floats the two laws may be 1e-6 apart in total variation, which roundings stay far below and
+Hypothesis draws worlds, and some are tried always; in each of them the sampler's law over one cycle or two is
+enumerated and compared with the target's own, which is a product of table entries. With Fractions the comparison is
+`==`; with floats the two laws may be 1e-6 apart in total variation, which roundings stay far below and
 faults far above. Whatever cannot be enumerated is "undecided", and the reason says why: a verdict is never
 a guess. Read next: `rules.py`.
 """
@@ -23,10 +23,11 @@ from .guarded import BrokenContract, OutOfTime
 from .known import name_of
 from .law import BranchLimit, HiddenState, Limits, Number, total_variation
 from .sources import none_unwatched
+from .standing import STANDING
 from .uniform import Undecided
 from .watch import watched
 from .whole import Decoding, decodings, got_texts, in_fractions, named, wanted_texts
-from .worlds import World, batches, chains, hard_cases, independent, trees
+from .worlds import World, batches, chains, hard_cases, independent, paths, trees
 
 LIMITS = Limits(max_branches=20_000, max_seconds=60.0)  # of the law of one cycle
 
@@ -78,6 +79,9 @@ class Verdict:
     num_worlds: int = 0  # that passed
     num_branches: int = 0
     largest_distance: Number = 0  # total variation, over the worlds that passed
+    most_tokens: int = 0  # of a vocabulary, in the worlds that passed
+    most_drafted: int = 0  # drafts at once
+    most_levels: int = 0  # drafts one behind the other
     hard: Counter = field(default_factory=Counter)  # hard case -> worlds that had it
     samplings: Counter = field(default_factory=Counter)  # what whole decoders were told -> worlds
     corners: list[str] = field(default_factory=list)  # what only rounding, a number of 0 or p = q brings about
@@ -103,7 +107,8 @@ def certify(
 
     exact: hand over Fractions instead of float64, and compare with ==. bits: let uniform numbers be
     multiples of 2^-bits, and ask only for what must not happen at all (`judge_support`); each world of chains is
-    tried a second time with the target for its draft. limits: for the law of one cycle. ValueError for an
+    tried a second time with the target for its draft. num_worlds: so many are drawn; those of `standing.py` come
+    behind them. limits: for the law of one cycle. ValueError for an
     unknown kind or a number out of range.
     """
     check_options(kind, bits, num_worlds, limits)
@@ -117,6 +122,8 @@ def certify(
     try:
         worlds = WORLDS[kind].filter(in_fractions) if exact else WORLDS[kind]
         settings(SEARCH, max_examples=num_worlds)(given(worlds)(search))()
+        for world in STANDING[kind]:
+            search(world)
     except Refuted:
         verdict.status, found = "refuted", verdict.counterexample
         if bits is None and found.broken is None:
@@ -188,11 +195,21 @@ def judge(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> Counte
     verdict.largest_distance = max(verdict.largest_distance, distance)
     if isinstance(world, Decoding):
         verdict.samplings[named(world.sampling)] += 1
-    verdict.hard.update(hard_cases(world.world if isinstance(world, Decoding) else world))
+    note_sizes(verdict, world.world if isinstance(world, Decoding) else world)
     if first_cycle:
         verdict.committed += sum(len(text) * chance for text, chance in first_cycle.items())
         verdict.committed_at_most += most_accepted(world, sampler.kind) + 1
     return None
+
+
+def note_sizes(verdict: Verdict, world: World) -> None:
+    """What a world that passed adds to what the verdict rests on."""
+    num_drafted = sum(world.sizes) if verdict.kind == "batch" else world.num_drafted
+    levels = max(map(len, paths([0] * len(world.parents), world.parents)))
+    verdict.most_tokens = max(verdict.most_tokens, world.target.vocab_size)
+    verdict.most_drafted = max(verdict.most_drafted, num_drafted)
+    verdict.most_levels = max(verdict.most_levels, levels)
+    verdict.hard.update(hard_cases(world))
 
 
 def judge_support(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> Counterexample | None:

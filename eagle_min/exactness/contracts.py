@@ -5,7 +5,7 @@
     tree-sampled  f(tokens, parents, draft_probs, target_probs): children drawn without replacement
     tree-iid      the same, children drawn with replacement
     batch         f(draft_tokens, draft_probs, target_probs): lists with an entry a sequence, as in `chain`;
-                  two sequences here, which begin with token 0 and with token 1
+                  one to three sequences here, which stand behind different texts
 
 Each returns plain token ids: the accepted path and one token more; `batch` a list of them. Whole
 decoders are in `whole.py`. Drafts are drawn here, by the same dice, from the laws that are handed
@@ -15,7 +15,7 @@ Read next: `cycles.py`.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,16 +30,28 @@ from .worlds import Row, Text, World, drawn_tree, likeliest_tree, paths
 
 Law = dict[Text, Number]  # of a batch: of pairs of texts
 DRAFTED = "draft of the certifier"  # in the names of draws: another than code under test would take
+INSTEAD_OF_2 = (1, 0)  # see `worlds.STEPS`
 TOLERANCE = 1e-6  # total variation that roundings of float32 stay below
 
 
-def parameters_of(function: Callable) -> Collection[str]:
-    """Their names. ValueError for what Python cannot tell them of."""
+ARGUMENTS = {"chain": 3, "tree": 3, "tree-sampled": 4, "tree-iid": 4, "batch": 3, "loop": 6}
+
+
+def takes_dice(function: Callable, kind: str) -> bool:
+    """Whether a sampler has a keyword `dice`. ValueError for what Python cannot tell the parameters of, and for what
+    cannot be called as its kind says."""
     try:
-        return inspect.signature(function).parameters
+        signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
         allowed = "written in Python, or wrapped in a function that is"
         raise ValueError(f"function must be {allowed}, got {described(function)}") from error
+    asked = "dice" in signature.parameters
+    try:
+        signature.bind(*[None] * ARGUMENTS[kind], **({"dice": None} if asked else {}))
+    except TypeError as error:
+        allowed = f"one that {ARGUMENTS[kind]} arguments can be given to, as the kind {kind} does"
+        raise ValueError(f"function must be {allowed}, got parameters {signature}: {error}") from error
+    return asked
 
 
 @dataclass(frozen=True)
@@ -53,9 +65,10 @@ class Sampler:
     """The function under test, called by the contract of its kind."""
 
     def __init__(self, function: Callable, kind: str, exact: bool, limits: Limits, bits: int | None = None) -> None:
-        """`exact`: hand over arrays of Fractions, not of float64. `bits`: uniform numbers are multiples of 2^-bits."""
+        """`exact`: hand over arrays of Fractions, not of float64. `bits`: uniform numbers are multiples of 2^-bits.
+        Errors as `takes_dice`."""
         self.function, self.kind, self.exact, self.limits, self.bits = function, kind, exact, limits, bits
-        self.takes_dice = "dice" in parameters_of(function)
+        self.takes_dice = takes_dice(function, kind)
         self.num_branches = 0
         self.corners: list[str] = []  # what only rounding, or a number of exactly 0, decided
 
@@ -175,8 +188,9 @@ def play_batch(sampler: Sampler, world: World, text: Text, dice: Dice) -> tuple[
 
 
 def prompts(world: World) -> list[Text]:
-    """What the sequences of a batch stand behind: a token each, another one as far as there are others."""
-    return [(number % world.target.vocab_size,) for number in range(len(world.sizes))]
+    """What the sequences of a batch stand behind: a token each; where there are no more, another text that leads to
+    where that token would."""
+    return [(number,) if number < world.target.vocab_size else INSTEAD_OF_2 for number in range(len(world.sizes))]
 
 
 def play_tree(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:

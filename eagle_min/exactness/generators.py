@@ -126,9 +126,9 @@ class NumpySource:
 class GeneratorSource(NumpySource):
     """What stands for `Generator` and `default_rng`."""
 
-    def random(self, size: Any = None, dtype: Any = np.float64, out: None = None) -> Any:
-        if out is not None or not keeps_number(np.dtype(dtype).name):
-            raise TypeError("an array to write into, or integers")
+    def random(self, size: Any = None, dtype: Any = np.float64) -> Any:
+        if not keeps_number(np.dtype(dtype).name):
+            raise TypeError("integers")
         return filled(size)
 
     def integers(

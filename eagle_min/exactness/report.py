@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import product
 
 from .certify import Counterexample, Verdict
+from .contracts import prompts
 from .law import Number
 from .sample import FALSE_ALARM
 from .whole import Decoding, named
@@ -38,6 +39,8 @@ def headline(verdict: Verdict) -> str:
         )
     if verdict.status == "refuted" and verdict.bits is not None:
         return f"REFUTED: with coins k / 2^{verdict.bits} the impossible happens"
+    if verdict.status == "refuted" and verdict.counterexample.broken is not None:
+        return f"REFUTED: the contract of the kind {verdict.kind} is broken"
     if verdict.status == "refuted":
         return "REFUTED: the law of the output is not the target's"
     if verdict.bits is not None:
@@ -58,6 +61,7 @@ def basis(verdict: Verdict) -> list[str]:
     return [
         f"worlds {count}, sequences of answers {verdict.num_branches}, largest total variation "
         f"{float(verdict.largest_distance):.1e}",
+        f"largest worlds: {verdict.most_tokens} tokens, {verdict.most_drafted} drafts, {verdict.most_levels} in a row",
         f"worlds with: {hard or 'no hard case'}",
         *([f"samplings tried: {samplings}"] if samplings else []),
         *([accepted] if got else []),
@@ -112,7 +116,7 @@ def beginnings(world: World | Decoding, texts: Sequence[Text]) -> list[Text]:
     before the first token and the second of any."""
     start, tables = (world.prompt, world.world) if isinstance(world, Decoding) else ((), world)
     if any(isinstance(part, tuple) for text in texts for part in text):  # of a batch, whose texts are pairs
-        rows = [((number,), row) for text in texts for number, row in enumerate(text)]
+        rows = [pair for text in texts for pair in zip(prompts(tables), text)]
     else:
         rows = [(start, text) for text in texts or product(range(tables.target.vocab_size), repeat=2)]
     found = {(*before, *text[:place]) for before, text in rows for place in range(len(text))}
@@ -120,7 +124,7 @@ def beginnings(world: World | Decoding, texts: Sequence[Text]) -> list[Text]:
 
 
 def name(text: Text) -> str:
-    """A text as its tokens, the two of a batch with a line between them."""
+    """A text as its tokens, those of a batch with a line between them."""
     if any(isinstance(part, tuple) for part in text):
         return " | ".join(map(name, text))
     return " ".join(map(str, text)) or "nothing"

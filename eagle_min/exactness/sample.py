@@ -114,7 +114,8 @@ def one_text(sampler: Sampler, world: World | Decoding, dice: Dice) -> Text | tu
     cycle, length = PLAYS[sampler.kind], world_length(world, sampler.kind)
     if sampler.kind == "batch":
         rows = zip(prompts(world), cycle(sampler, world, (), dice))
-        return tuple(filled_up(world.target, (*before, *row), length + 1, dice)[1:] for before, row in rows)
+        whole = [(before, filled_up(world.target, (*before, *row), len(before) + length, dice)) for before, row in rows]
+        return tuple(text[len(before) :] for before, text in whole)
     first = cycle(sampler, world, (), dice)
     return filled_up(world.target, (*first, *cycle(sampler, world, first, dice)), length, dice)
 

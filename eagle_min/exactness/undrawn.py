@@ -46,7 +46,10 @@ class Undrawn:
     def _looked_at(self, *_: Any, **__: Any) -> NoReturn:
         undecided("the code looks at the random number itself")
 
-    __float__ = __complex__ = __bool__ = __index__ = __str__ = __format__ = _looked_at
+    def __float__(self) -> NoReturn:
+        undecided("the code looks at the random number itself: float() does, where .item() would be understood")
+
+    __complex__ = __bool__ = __index__ = __str__ = __format__ = _looked_at
     __mod__ = __rmod__ = not_understood("%")
     __floordiv__ = __rfloordiv__ = not_understood("//")
     __divmod__ = __rdivmod__ = not_understood("divmod")

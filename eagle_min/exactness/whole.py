@@ -10,7 +10,7 @@ top_k and top_p, and is one of SAMPLINGS: temperatures 0, 1/2, 1 and (not with `
 a top_p. Filters come behind the temperature, top_p behind top_k, and of equally likely tokens the smaller ids stay.
 
 A decoder that keeps a state between cycles, counts positions wrongly, or treats a stop token or the
-limit in another way than plain decoding, shows here and in no single cycle. Read next: `bounds.py`.
+limit in another way than plain decoding, shows here and in no single cycle. Read next: `standing.py`.
 """
 
 import math

@@ -3,10 +3,43 @@ sampler that is then no longer refuted."""
 
 from .fault import Fault
 
+ALWAYS = "tests/test_standing_worlds.py::test_it_is_refuted_whatever_is_drawn"
 WORLDS, LOOPS = "tests/test_worlds.py::", "tests/test_rare_loops.py::"
 X = "eagle_min.exactness."
 
 FAULTS = (
+    Fault(
+        "no world is tried always",
+        X + "certify",
+        "for world in STANDING[kind]:",
+        "for world in ():",
+        ALWAYS,
+        "shapes that are drawn by chance are not drawn in every forty worlds",
+    ),
+    Fault(
+        "no decoder is given cousins",
+        X + "standing",
+        "        decoding(TWO, COUSINS, 4),\n        decoding(SWAPPED, COUSINS, 4),\n",
+        "",
+        ALWAYS,
+        "rows looked up by depth and token went unnoticed",
+    ),
+    Fault(
+        "two sequences never have two drafts each",
+        X + "standing",
+        "        batch(TWO, 2, 2),\n",
+        "",
+        ALWAYS,
+        "a quick way for equal lengths went unnoticed",
+    ),
+    Fault(
+        "a third sequence stands behind the first one's text",
+        X + "contracts",
+        "INSTEAD_OF_2 = (1, 0)",
+        "INSTEAD_OF_2 = (0,)",
+        ALWAYS,
+        "a third row that is given the first one's data went unnoticed",
+    ),
     Fault(
         "whole decoders are always told one stop token",
         X + "whole",
