@@ -17,10 +17,10 @@ FAULTS = (
         "shapes that are drawn by chance are not drawn in every forty worlds",
     ),
     Fault(
-        "no decoder is given cousins",
+        "what is called cousins is siblings",
         X + "standing",
-        "        decoding(TWO, COUSINS, 4),\n        decoding(SWAPPED, COUSINS, 4),\n",
-        "",
+        "COUSINS = (-1, 0, 0, 1, 2)",
+        "COUSINS = (-1, 0, 0, 1, 1)",
         ALWAYS,
         "rows looked up by depth and token went unnoticed",
     ),
