@@ -331,7 +331,7 @@ def test_the_tree_that_is_shown_is_cut_where_the_target_goes_another_way(small_s
 @pytest.mark.parametrize(("easy", "hard", "word"), [(1, 5, HOLDS), (5, 1, FAILS), (2, 2, OPEN)])
 def test_the_easy_prompt_must_have_fewer_children(easy, hard, word):
     trees = {entropy.EASY: {"root_children": easy}, entropy.HARD: {"root_children": hard}}
-    assert entropy.fewer_children(trees) == (word, f"{easy} tokens tried behind `10 + 2 =`, {hard} behind `10 + 2`")
+    assert entropy.fewer_children(trees) == (word, f"tokens tried behind `10 + 2 =`: {easy}, behind `10 + 2`: {hard}")
 
 
 def test_what_was_drawn_stands_below_the_table(capsys):

@@ -105,7 +105,7 @@ def fewer_children(trees: dict[str, Row]) -> Judged:
     """Whether EAGLE-2 tries fewer next tokens behind the easy prompt."""
     easy, hard = (trees[prompt]["root_children"] for prompt in (EASY, HARD))
     word = HOLDS if easy < hard else FAILS if easy > hard else OPEN
-    return word, f"{easy} tokens tried behind `{EASY}`, {hard} behind `{HARD}`"
+    return word, f"tokens tried behind `{EASY}`: {easy}, behind `{HARD}`: {hard}"
 
 
 def picture(rows: Sequence[Row]) -> str:
