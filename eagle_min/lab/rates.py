@@ -28,7 +28,7 @@ from .record import Row, check_writable, provenance, text_table, write_rows
 
 RATES = (0.015, 0.03, 0.06)  # Muon's
 OTHER = 0.2  # AdamW's, as a share of them
-NUM_STEPS = 100
+NUM_STEPS = 200
 
 Trial = Callable[[ModelSet, TrainConfig, Path], Run]  # trains in a folder
 
