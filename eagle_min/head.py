@@ -198,9 +198,10 @@ class Expansion:
 
     def _run(self, tokens: list[int], parents: list[int], nodes: Sequence[int]) -> Tensor:
         """One pass over a level: a node's row is (state at its parent, its token)."""
-        before, mask, device = self.states[self.rows.own(parents)], self.rows.add(nodes, parents), self.states.device
+        at_parents, device = self.states[self.rows.own(parents)], self.states.device
+        mask = self.rows.add(nodes, parents)
         states = self.drafter.step(
-            before,
+            at_parents,
             torch.tensor(tokens, device=device),
             torch.tensor([self.before + len(self.rows.paths[node]) - 1 for node in nodes], device=device),
             torch.from_numpy(mask).to(device),

@@ -1,9 +1,9 @@
 """Right samplers in many worlds: the certifier must not speak against one of them.
 
-    python tests/controls.py                      each in 40 worlds, as `certify` has it
+    python tests/controls.py                      each in 40 drawn worlds and the standing ones, as `certify` has it
     python tests/controls.py --worlds 2000        the figure of the README; more than an hour of two cores
     python tests/controls.py --json FILE          a row for each, written as soon as it is known; rows in FILE that
-                                                  stand for as many worlds are not measured again
+                                                  stand for as many drawn worlds are not measured again
 
 They are the controls of the bank, whose law is the target's whatever people say of them, the further exact rules, and
 samplers that draw from sources of their own (`samplers.py`). Those of the bank get Fractions, so that one unequal
@@ -52,6 +52,7 @@ def judged(num_worlds: int, place: int) -> tuple[Row, str]:
         "compared": "==" if exact else "within 1e-6",
         "status": verdict.status,
         "num_worlds": verdict.num_worlds,
+        "drawn_worlds": num_worlds,
         "num_branches": verdict.num_branches,
         "largest_distance": float(verdict.largest_distance),
         "seconds": round(time.process_time() - start, 1),
@@ -61,7 +62,7 @@ def judged(num_worlds: int, place: int) -> tuple[Row, str]:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="No right sampler may be refuted.")
-    parser.add_argument("--worlds", type=int, default=40, help="so many for each, at least 1")
+    parser.add_argument("--worlds", type=int, default=40, help="so many drawn for each, at least 1")
     parser.add_argument("--workers", type=int, default=2, help="processes, at least 1")
     parser.add_argument("--json", type=Path, help="store the rows in this file")
     args = parser.parse_args(arguments)
@@ -86,9 +87,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def stored(path: Path | None, num_worlds: int) -> dict[str, Row]:
-    """Rows of an earlier run by name, those that stand for at least so many worlds. ValueError for another file."""
+    """Rows of an earlier run by name, those that stand for at least so many drawn worlds. ValueError for another
+    file."""
     rows = read_rows(path) if path is not None and path.exists() else []
-    return {row["certified"]: row for row in rows if row.get("num_worlds", 0) >= num_worlds}
+    return {row["certified"]: row for row in rows if row.get("drawn_worlds", 0) >= num_worlds}
 
 
 if __name__ == "__main__":

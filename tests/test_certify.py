@@ -35,7 +35,7 @@ WRONG = [
     ("loop", "decoder_without_filter"),
 ]
 UNDECIDED = {
-    "looks_at_the_number": r"the code looks at the random number itself: float\(\) does, .* \(samplers\.py:\d+\)",
+    "looks_at_the_number": r"the code looks at the random number itself, as a float, .* \(samplers\.py:\d+\)",
     "races": r"two random numbers are compared: an exponential or Gumbel race .* \(samplers\.py:\d+\)",
     "draws_exponentials": r"a race of exponential numbers cannot be enumerated \(samplers\.py:\d+\)",
     "seeds": r"a seed or a saved state of the generator cannot be enumerated \(samplers\.py:\d+\)",

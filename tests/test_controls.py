@@ -32,7 +32,7 @@ def test_the_script_prints_and_stores_what_it_found(tmp_path, monkeypatch, capsy
     counts = [6 + len(STANDING[kind]) for kind in ("chain", "tree")]
     assert [(row["num_worlds"], row["status"]) for row in rows] == [(count, "exact") for count in counts]
     assert rows[0]["command"] == f"python tests/controls.py --worlds 6 --json {file}"
-    assert re.search(r"samplers.py: match +tree +exact +within 1e-6 +9 ", capsys.readouterr().out)
+    assert re.search(r"samplers.py: match +tree +exact +within 1e-6 +6 ", capsys.readouterr().out)
 
 
 def test_one_that_is_refuted_is_shown_and_makes_the_script_fail(monkeypatch, capsys):

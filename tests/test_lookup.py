@@ -97,7 +97,7 @@ def test_a_trie_has_each_beginning_once_and_says_where_a_path_lies(paths, num_no
 
 
 @pytest.mark.parametrize("max_ngram", [0, -1, 1.5, True])
-def test_an_end_of_no_tokens_is_refused(max_ngram):
+def test_a_suffix_of_no_tokens_is_refused(max_ngram):
     with pytest.raises(ValueError, match="max_ngram must be an integer of at least 1, got"):
         LookupDrafter(TreeConfig(), max_ngram)
 

@@ -84,6 +84,9 @@ def test_of_chains_the_one_is_chosen_whose_levels_pay():
 
     assert choose.chosen(rows({5: 3.7, 7: 4.2, 9: 4.5, 12: 4.8}))["size"] == 7  # 2.85, 2.96, 2.92, 2.79 at 0.06 a pass
     assert choose.chosen(rows({5: 2.5, 7: 2.6, 9: 2.7, 12: 2.8}))["size"] == 5
+    assert choose.chosen(rows({5: 3.7, 7: 4.1}))["size"] == 7  # 2.85, 2.89
+    small = [row | {"drafter": "small-chain"} for row in rows({5: 3.7, 7: 4.1})]
+    assert choose.chosen(small)["size"] == 5  # 2.47, 2.41 at 0.1 a pass
 
 
 @pytest.mark.parametrize("name", [*choose.TREES, *choose.CHAINS])

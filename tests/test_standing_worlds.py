@@ -127,6 +127,21 @@ def drawn_cousins_by_token(tokens, parents, q, p, *, dice):
     return recursive(tokens, parents, q, p[of], dice, lambda node, number, p, q: np.maximum(p - q, 0))
 
 
+def cousins_drawn_with_replacement_by_token(tokens, parents, q, p, *, dice):
+    """Recursive rejection: a coin for each child, p / q, and behind a refusal what is left of p."""
+    of, path, node = keyed(tokens, parents), [], 0
+    while True:
+        law, taken = p[of[node]], None
+        for child in [child for child, parent in enumerate(parents) if parent == node]:
+            if dice.accept(min(1, law[tokens[child]] / q[node, tokens[child]]), ("coin", child)):
+                taken = child
+                break
+            law = normed(np.maximum(law - q[node], 0))
+        if taken is None:
+            return [*path, dice.categorical(law, ("final", node))]
+        path, node = [*path, int(tokens[taken])], taken
+
+
 # ---- decoders ----
 
 
@@ -186,7 +201,7 @@ WRONG = {
         siblings_on_the_third_level_are_not_struck_out,
     ),
     "tree-sampled": (drawn_cousins_by_token,),
-    "tree-iid": (),
+    "tree-iid": (cousins_drawn_with_replacement_by_token,),
     "loop": (third_level_by_the_row_above, cousins_share_a_row, orders_share_a_row, shares_of_the_whole_law),
 }
 
@@ -196,6 +211,47 @@ def test_it_is_refuted_whatever_is_drawn(kind, sampler):
     verdict = certify(sampler, kind, num_worlds=1)
     assert verdict.status == "refuted" and verdict.counterexample.broken is None, report(verdict)
     assert report(verdict).startswith("REFUTED: the law of the output is not the target's")
+
+
+def test_with_its_own_rows_the_draw_with_replacement_is_exact(monkeypatch):
+    monkeypatch.setitem(globals(), "keyed", lambda tokens, parents: list(range(len(tokens))))
+    verdict = certify(cousins_drawn_with_replacement_by_token, "tree-iid", num_worlds=5)
+    assert verdict.status == "exact", report(verdict)
+
+
+def test_drawn_cousins_of_a_decoder_are_among_them():
+    """A tree of two levels whose children were drawn, both siblings with a child."""
+    [world] = [world for world in STANDING["loop"] if world.sampled]
+    assert world.world.parents == (-1, 0, 0, 1, 2) and world.sampling.temperature == 1
+
+
+def test_what_is_right_the_second_time_is_undecided():
+    """A sampler that is wrong once, in a chain of four, which is never drawn."""
+    wrong = iter([True, True])  # each sequence of answers is run twice
+
+    def once(tokens, q, p, *, dice):
+        if len(tokens) == 4 and next(wrong, False):
+            return [0]
+        return judged(tokens, q, p, dice, ())
+
+    verdict = certify(once, "chain", num_worlds=1)
+    assert verdict.status == "undecided" and "hidden state" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "sampler", "sizes"),
+    [
+        ("batch", lambda tokens, q, p, *, dice: rows(tokens, q, p, dice), "3 tokens, 4 drafts, 2 in a row"),
+        (
+            "tree",
+            lambda tokens, parents, p, *, dice: walk(tokens, parents, p, dice, list(range(len(tokens)))),
+            "3 tokens, 4 drafts, 4 in a row",
+        ),
+    ],
+)
+def test_the_report_says_how_large_the_worlds_were(kind, sampler, sizes):
+    verdict = certify(sampler, kind, num_worlds=1)
+    assert verdict.status == "exact" and f"\nlargest worlds: {sizes}\n" in report(verdict)
 
 
 @pytest.mark.parametrize("kind", STANDING)

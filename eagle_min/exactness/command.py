@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--exact", action="store_true", help="hand over Fractions and compare with ==")
     parser.add_argument("--bits", type=int, help="coins k / 2^BITS, and only the support is judged (1 to 24)")
     parser.add_argument("--sample", type=int, metavar="N", help="do not enumerate: N real texts a world, a test")
-    parser.add_argument("--worlds", type=int, help="so many worlds, at least 1 (default 40, 10 with --sample)")
+    parser.add_argument("--worlds", type=int, help="so many drawn worlds, at least 1 (default 40, 10 with --sample)")
     parser.add_argument("--max-branches", type=int, help=f"sequences of answers (default {LIMITS.max_branches})")
     parser.add_argument("--max-seconds", type=float, help=f"for the law of one cycle (default {LIMITS.max_seconds:g})")
 

@@ -28,7 +28,7 @@ from .reasons import described
 from .sources import drawing_from
 from .worlds import Row, Text, World, drawn_tree, likeliest_tree, paths
 
-Law = dict[Text, Number]  # of a batch: of pairs of texts
+Law = dict[Text, Number]  # of a batch: of tuples of texts
 DRAFTED = "draft of the certifier"  # in the names of draws: another than code under test would take
 INSTEAD_OF_2 = (1, 0)  # see `worlds.STEPS`
 TOLERANCE = 1e-6  # total variation that roundings of float32 stay below

@@ -115,7 +115,7 @@ def beginnings(world: World | Decoding, texts: Sequence[Text]) -> list[Text]:
     """What stands before each token of `texts`, prompt included and the shortest first; where there are no texts,
     before the first token and the second of any."""
     start, tables = (world.prompt, world.world) if isinstance(world, Decoding) else ((), world)
-    if any(isinstance(part, tuple) for text in texts for part in text):  # of a batch, whose texts are pairs
+    if any(isinstance(part, tuple) for text in texts for part in text):  # of a batch
         rows = [pair for text in texts for pair in zip(prompts(tables), text)]
     else:
         rows = [(start, text) for text in texts or product(range(tables.target.vocab_size), repeat=2)]

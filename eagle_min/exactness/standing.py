@@ -1,9 +1,9 @@
-"""Worlds that every verdict rests on, beside those that are drawn: what is rare or too large among these.
+"""Worlds that are always enumerated, beside those that are drawn: what is rare or too large among these.
 
 A decoder that looks rows up by depth and token errs only where two siblings have children that are the same token; a
 batch whose second sequence gets the first one's laws shows only with two drafts in each. Their tables have three
-rows each, all different, so that a row taken for another is a law taken for another. One cycle is played.
-Read next: `bounds.py`.
+rows each, all different, so that a row taken for another is a law taken for another. One cycle is played; decoders
+write whole texts. Nothing smaller is looked for when one of them refutes. Read next: `bounds.py`.
 """
 
 from fractions import Fraction

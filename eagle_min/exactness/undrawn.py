@@ -47,7 +47,7 @@ class Undrawn:
         undecided("the code looks at the random number itself")
 
     def __float__(self) -> NoReturn:
-        undecided("the code looks at the random number itself: float() does, where .item() would be understood")
+        undecided("the code looks at the random number itself, as a float, which leaves nothing open")
 
     __complex__ = __bool__ = __index__ = __str__ = __format__ = _looked_at
     __mod__ = __rmod__ = not_understood("%")

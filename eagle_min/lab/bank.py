@@ -51,7 +51,7 @@ CERTIFIED: list[Column] = [
     ("kind", lambda row: row["kind"]),
     ("verdict", lambda row: row["status"]),
     ("compared", lambda row: row["compared"]),
-    ("worlds", number("num_worlds", 0)),
+    ("drawn worlds", number("drawn_worlds", 0)),
     ("sequences of answers", number("num_branches", 0)),
 ]
 SCORED: list[Column] = [

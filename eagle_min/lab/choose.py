@@ -4,8 +4,9 @@ A draft tree of so many nodes may be broad or deep, and a chain long or short; e
 it. All are tried behind the same random places of training code, greedily, at the node budget that they are
 compared with. A tree asks for another level only where its confidence reaches that far, so the *chosen* one is the
 shortest whose tau is at least ENOUGH of the largest. A chain pays a pass for every level: chosen is what
-Leviathan et al. (2211.17192, theorem 3.8) expect to be fastest, the largest tau / (1 + PASS x passes). Look-up and
-lookahead, which have no passes, have sizes of their own instead of lengths; of these the best one is chosen.
+Leviathan et al. (2211.17192, theorem 3.8) expect to be fastest, the largest tau / (1 + PASS[drafter] x passes).
+Look-up and lookahead, which have no passes, have sizes of their own instead of lengths; of these the best one is
+chosen.
 
 Shapes that were published (`eagle1`) are left as they are; Medusa's is chosen when it is trained. The registry holds
 what was chosen, and a test holds the two together. Read next: `study.py`.

@@ -51,7 +51,7 @@ BRIEF: list[Column] = [  # of rows of `compare` in which temperature 1 stands be
     ("tau, T=1 (95 %)", lambda row: interval("tau", "tau_low", "tau_high")(row["hot"])),
     ("times faster, T=1", lambda row: number("ratio")(row["hot"])),
     ("million parameters", number("parameters", 2, 1e-6)),
-    ("published, another model", lambda row: published(row["drafter"])),
+    ("published tau and times faster, Vicuna-13B", lambda row: published(row["drafter"])),
 ]
 SECOND_TABLES = {"bank.power": bank.POWER, "compare.brief": BRIEF, "compare.costs": compare.COSTS}  # of all the rows
 MARKER = re.compile(r"<!-- results:(begin|end) ([\w.-]+) -->")
@@ -153,7 +153,7 @@ def side_by_side(rows: list[Row]) -> list[Row]:
 def published(drafter: str) -> str:
     """What the papers say of a system, tau first; empty for what they do not have."""
     figures = PUBLISHED.get(drafter)
-    return "" if figures is None else f"{figures[0]:.2f}, {figures[1]:.2f} times"
+    return "" if figures is None else f"{figures[0]:.2f}, {figures[1]:.2f}"
 
 
 def study_text(rows: list[Row]) -> str:
@@ -164,7 +164,7 @@ def study_text(rows: list[Row]) -> str:
     drawn = [f"```text\n{row['drawn']}\n```" for row in rows if "drawn" in row]
     picture = f'<picture><img alt="study {name}" src="tinymodels/results/study_{name}.svg"></picture>'
     numbers = ["<details><summary>the numbers</summary>", table, *drawn, "</details>"]
-    return "\n\n".join([f"*{study.claim}*", f"Here: {study.verdict(rows)}.", picture, *numbers])
+    return "\n\n".join([f"*{study.claim}*", f"**Here:** {study.verdict(rows)}.", picture, *numbers])
 
 
 def origin(row: Row) -> str:

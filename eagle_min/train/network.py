@@ -41,7 +41,7 @@ def train_network(
     mixture = train.batch_tokens, train.sums_share, tokenizer.end_id
     batches = Batches(training_streams(tokenizer, folder.parent), 2 * train.seq_len, *mixture, train.seed + 2)
     teacher = Teacher(target, models.target_sha256, folder.parent, training.layers(target))
-    # without the last token of a window, which is only there to be predicted: what is learned here the target says
+    # without the last token of a window, which is there for losses that predict tokens: laws are learned here
     run.train(
         lambda step: batches[step][:, :-1], lambda windows, seed: training.loss(target, network, teacher(windows), seed)
     )

@@ -35,7 +35,7 @@ FAULTS = (
         "classic: off by one",
     ),
     Fault(
-        "look-up finds the end of the text itself",
+        "look-up finds the suffix itself",
         LOOKUP,
         "            if len(places) > 1:  # the last is the suffix itself\n                return places[-2::-1]",
         "            if places:\n                return places[::-1]",
