@@ -6,11 +6,12 @@ import pytest
 from networks import drafter_of
 
 from eagle_min import grow
-from eagle_min.checkpoint import SHIPPED
+from eagle_min.checkpoint import SHIPPED, read_card
 from eagle_min.config import EAGLE1_PATHS, TreeConfig
 from eagle_min.drafters import lookahead, lookup
 from eagle_min.drafters.registry import KINDS
 from eagle_min.lab import choose
+from eagle_min.lab.rates import RATES, TRIALS
 from eagle_min.lab.record import read_rows
 
 GROWERS = {
@@ -106,3 +107,16 @@ def test_sizes_that_are_tried_differ_in_length_alone(name):
             else TreeConfig(depth + 1, depth, paths=tuple("0" * level for level in range(1, depth + 1)))
         )
         assert drafter.tree == wanted
+
+
+def test_every_network_was_trained_at_a_rate_that_short_trainings_speak_for():
+    """Of the rates tried the one on its card has the least loss, or one percent more at most."""
+    losses: dict[str, dict[float, float]] = {}
+    for row in read_rows(SHIPPED / "results" / "rates.json"):
+        network, _, rates = row["setting"].partition(": ")
+        losses.setdefault(network, {})[float(rates.split(" ")[0])] = row["value"]
+    assert set(losses) == set(TRIALS) and all(tuple(found) == RATES for found in losses.values())
+    names = {"head-paper": "eagle-paper", "head-steps": "eagle"}
+    for network, found in losses.items():
+        rate = read_card(SHIPPED / "tiny", names.get(network, network))["training"]["matrix_lr"]
+        assert found[rate] <= 1.01 * min(found.values()), network
