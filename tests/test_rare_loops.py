@@ -102,4 +102,4 @@ def test_a_decoder_with_a_fault_that_shows_in_few_places_is_refuted(name):
 
 
 def test_without_its_fault_it_is_exact():
-    assert certify(decoder, "loop").status == "exact"
+    assert certify(decoder, "loop", num_worlds=15).status == "exact"

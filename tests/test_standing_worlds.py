@@ -206,7 +206,25 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("kind", "sampler"), [(kind, each) for kind, some in WRONG.items() for each in some])
+# the others in the ci tier
+QUICK = (
+    second_row_by_the_first_ones_draft_laws,
+    third_row_by_the_first_ones_draft_laws,
+    fourth_draft_is_free,
+    cousins_by_token,
+    drawn_cousins_by_token,
+    cousins_share_a_row,
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sampler"),
+    [
+        pytest.param(kind, each, marks=[] if each in QUICK else [pytest.mark.ci])
+        for kind, some in WRONG.items()
+        for each in some
+    ],
+)
 def test_it_is_refuted_whatever_is_drawn(kind, sampler):
     verdict = certify(sampler, kind, num_worlds=1)
     assert verdict.status == "refuted" and verdict.counterexample.broken is None, report(verdict)
