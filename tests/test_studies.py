@@ -59,7 +59,12 @@ def sized(name: str) -> list[object]:
     return [word for size in STUDIES[name].sizes for word in ("--" + size.replace("_", "-"), SMALL[size])]
 
 
-@pytest.mark.parametrize("name", STUDIES)
+QUICK = ("entropy", "useless", "tree", "loss")  # the others in the ci tier
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=[pytest.mark.ci]) for name in STUDIES]
+)
 def test_a_study_stores_its_rows_draws_them_and_ends_with_what_they_say(small, tmp_path, capsys, name):
     files = ["--json", tmp_path / "rows.json", "--picture", tmp_path / "rows.svg"]
     folder = ["--run", tmp_path / "runs" / "short"] if STUDIES[name].trains else []
