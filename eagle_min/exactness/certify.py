@@ -27,7 +27,7 @@ from .standing import STANDING
 from .uniform import Undecided
 from .watch import watched
 from .whole import Decoding, decodings, got_texts, in_fractions, named, wanted_texts
-from .worlds import World, batches, chains, hard_cases, independent, paths, trees
+from .worlds import World, batches, chains, hard_cases, independent, trees
 
 LIMITS = Limits(max_branches=20_000, max_seconds=60.0)  # of the law of one cycle
 
@@ -108,8 +108,8 @@ def certify(
     exact: hand over Fractions instead of float64, and compare with ==. bits: let uniform numbers be
     multiples of 2^-bits, and ask only for what must not happen at all (`judge_support`); each world of chains is
     tried a second time with the target for its draft. num_worlds: so many are drawn; those of `standing.py` come
-    behind them. limits: for the law of one cycle. ValueError for an
-    unknown kind or a number out of range.
+    behind them. limits: for the law of one cycle. ValueError for an unknown kind, a number out of range, or a
+    function that cannot be called as its kind says.
     """
     check_options(kind, bits, num_worlds, limits)
     sampler, verdict = Sampler(function, kind, exact, limits, bits), Verdict(kind, exact, bits)
@@ -215,10 +215,9 @@ def judge(sampler: Sampler, world: World | Decoding, verdict: Verdict) -> Counte
 def note_sizes(verdict: Verdict, world: World) -> None:
     """What a world that passed adds to what the verdict rests on."""
     num_drafted = sum(world.sizes) if verdict.kind == "batch" else world.num_drafted
-    levels = max(map(len, paths([0] * len(world.parents), world.parents)))
     verdict.most_tokens = max(verdict.most_tokens, world.target.vocab_size)
     verdict.most_drafted = max(verdict.most_drafted, num_drafted)
-    verdict.most_levels = max(verdict.most_levels, levels)
+    verdict.most_levels = max(verdict.most_levels, world.num_levels)
     verdict.hard.update(hard_cases(world))
 
 

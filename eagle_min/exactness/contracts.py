@@ -32,8 +32,6 @@ Law = dict[Text, Number]  # of a batch: of tuples of texts
 DRAFTED = "draft of the certifier"  # in the names of draws: another than code under test would take
 INSTEAD_OF_2 = (1, 0)  # see `worlds.STEPS`
 TOLERANCE = 1e-6  # total variation that roundings of float32 stay below
-
-
 ARGUMENTS = {"chain": 3, "tree": 3, "tree-sampled": 4, "tree-iid": 4, "batch": 3, "loop": 6}
 
 

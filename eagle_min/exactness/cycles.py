@@ -10,7 +10,7 @@ from itertools import product
 from math import prod
 
 from .contracts import Law, Sampler, prompts
-from .worlds import Table, Text, World, joint, paths
+from .worlds import Table, Text, World, joint
 
 
 def completed(target: Table, law_of_texts: Law, length: int, behind: Text = ()) -> Law:
@@ -62,5 +62,4 @@ def all_cycles(sampler: Sampler, world: World, first_cycle: Law | None = None) -
 
 def world_length(world: World, kind: str) -> int:
     """Tokens that are compared: where a second cycle is played one more than the first can commit."""
-    longest = max(map(len, paths([0] * len(world.parents), world.parents)))
-    return longest + (1 if kind == "batch" else world.num_cycles)
+    return world.num_levels + (1 if kind == "batch" else world.num_cycles)

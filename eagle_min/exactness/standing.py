@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from ..config import SamplingConfig
 from .whole import TOP_P, Decoding
-from .worlds import Table, World
+from .worlds import Table, World, batch
 
 Tables = tuple[Table, Table]  # target and draft
 
@@ -38,11 +38,6 @@ def drafted(tables: Tables, parents: tuple[int, ...]) -> World:
     return World(*tables, parents, ranks, num_cycles=1)
 
 
-def batch(tables: Tables, *sizes: int) -> World:
-    """Sequences with so many drafts each."""
-    return World(*tables, tuple(range(-1, max(sizes))), (0,) * (max(sizes) + 1), sizes)
-
-
 def decoding(tables: Tables, parents: tuple[int, ...], limit: int, sampled: bool = False, **sampling) -> Decoding:
     """A decoder at temperature 1 behind the prompt 1, which leads to another row with each token behind it."""
     told = SamplingConfig(1.0, **sampling)
@@ -55,12 +50,12 @@ STANDING: dict[str, tuple[World | Decoding, ...]] = {
     "tree-sampled": (drafted(TWO, COUSINS),),
     "tree-iid": (drafted(TWO, COUSINS),),
     "batch": (
-        batch(TWO, 2, 2),
-        batch(THREE, 1, 1),
-        batch(THREE, 0, 0),
-        batch(TWO, 1, 0, 1),
-        batch(TWO, 1, 1, 0),
-        batch(THREE, 1),
+        batch(*TWO, (2, 2)),
+        batch(*THREE, (1, 1)),
+        batch(*THREE, (0, 0)),
+        batch(*TWO, (1, 0, 1)),
+        batch(*TWO, (1, 1, 0)),
+        batch(*THREE, (1,)),
     ),
     "loop": (
         decoding(TWO, CHAIN_OF_THREE, 4),

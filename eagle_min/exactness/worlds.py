@@ -59,6 +59,16 @@ class World:
     def num_drafted(self) -> int:
         return len(self.parents) - 1
 
+    @property
+    def num_levels(self) -> int:
+        """Drafts one behind the other."""
+        return max(map(len, paths([0] * len(self.parents), self.parents)))
+
+
+def batch(target: Table, draft: Table, sizes: tuple[int, ...]) -> World:
+    """Sequences with so many drafts each; the shape is the longest one's chain."""
+    return World(target, draft, tuple(range(-1, max(sizes))), (0,) * (max(sizes) + 1), sizes)
+
 
 def likely(row: Row) -> list[int]:
     """Tokens by falling probability, ties to the smaller token."""
@@ -153,7 +163,7 @@ def batches(draw: st.DrawFn) -> World:
     sizes = draw(st.sampled_from(BATCHES))
     vocab_size = draw(st.sampled_from((2, 3, 3, 3))) if len(sizes) == 2 >= sum(sizes) else 2
     target, draft = draw(tables(vocab_size)), draw(tables(vocab_size))
-    return World(target, draft, tuple(range(-1, max(sizes))), (0,) * (max(sizes) + 1), sizes)
+    return batch(target, draft, sizes)
 
 
 @st.composite

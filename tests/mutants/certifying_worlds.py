@@ -27,7 +27,7 @@ FAULTS = (
     Fault(
         "two sequences never have two drafts each",
         X + "standing",
-        "        batch(TWO, 2, 2),\n",
+        "        batch(*TWO, (2, 2)),\n",
         "",
         ALWAYS,
         "a quick way for equal lengths went unnoticed",
