@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 COMMANDS = {
-    "demo": ("eagle_min.commands.demo", "decode shipped prompts plainly and with EAGLE-2, and compare"),
-    "generate": ("eagle_min.commands.generate", "continue one prompt"),
+    "demo": ("eagle_min.show.demo", "decode shipped prompts plainly and with EAGLE-2, and compare"),
+    "generate": ("eagle_min.show.generate", "continue one prompt"),
     "compare": ("eagle_min.lab.compare", "measure drafters: tau, alphas, seconds; print a table"),
     "bench": ("eagle_min.lab.bench", "measure what a cycle costs, and how well confidence tracks acceptance"),
     "rules": ("eagle_min.lab.rules", "how much of a draft each exact rule accepts, and the most that any could"),
@@ -31,7 +31,7 @@ COMMANDS = {
     "choose": ("eagle_min.lab.choose", "choose the length of each drafter's trees on training text"),
     "study": ("eagle_min.lab.study", "a claim of the papers, or of articles about them, as an experiment"),
     "readme": ("eagle_min.lab.readme", "put stored figures into the tables of README.md"),
-    "certify": ("eagle_min.exactness.command", "prove or refute that a sampler keeps the target's law"),
+    "certify": ("eagle_min.exactness.judge.command", "prove or refute that a sampler keeps the target's law"),
     "train": ("eagle_min.train.command", "train a target or a head; can be resumed"),
 }
 

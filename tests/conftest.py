@@ -13,7 +13,8 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the package, from any directory
+TESTS = Path(__file__).resolve().parent
+sys.path[:0] = map(str, (TESTS.parent, TESTS / "support", TESTS / "faults"))  # the package, and what tests share
 
 PROFILE = os.environ.get("EAGLE_MIN_PROFILE", "fast")
 MARKS = {"fast": set(), "ci": {"ci"}, "thorough": {"ci", "thorough"}}  # profile -> slow marks it runs

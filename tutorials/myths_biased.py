@@ -11,7 +11,8 @@ from myths_tables import P, Q, drawn, first_cycle, line, myth, next_token, sibli
 
 from eagle_min.config import SamplingConfig
 from eagle_min.dice import Dice, Name
-from eagle_min.exactness import known, rules
+from eagle_min.exactness.acceptance import known_faults as known
+from eagle_min.exactness.acceptance import rules
 from eagle_min.exactness.law import law
 from eagle_min.sampling import next_token_law
 from eagle_min.verify import recursive_rejection, rejection_walk

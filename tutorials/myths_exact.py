@@ -13,7 +13,7 @@ from myths_tables import P, Q, drawn, line, myth, next_token, off_by, siblings, 
 
 from eagle_min.dice import Dice
 from eagle_min.exactness.law import law, total_variation
-from eagle_min.exactness.worlds import Table
+from eagle_min.exactness.worlds.tables import Table
 from eagle_min.tree import DraftTree, ancestor_mask, path_to
 from eagle_min.verify import match_walk, recursive_rejection
 

@@ -12,12 +12,13 @@ import numpy as np
 from myths_tables import P4, Q4, P, Q, doubled, drawn, first_cycle, line, myth, off_by, tenths
 
 from eagle_min.dice import Dice
-from eagle_min.exactness import known, rules
-from eagle_min.exactness.bounds import accepted_at_node
-from eagle_min.exactness.contracts import Law, Sampler
-from eagle_min.exactness.cycles import all_cycles
+from eagle_min.exactness.acceptance import known_faults as known
+from eagle_min.exactness.acceptance import rules
+from eagle_min.exactness.acceptance.bounds import accepted_at_node
+from eagle_min.exactness.judge.cycles import all_cycles
+from eagle_min.exactness.judge.kinds import Law, Sampler
 from eagle_min.exactness.law import Limits, law, total_variation
-from eagle_min.exactness.worlds import Table, World
+from eagle_min.exactness.worlds.tables import Table, World
 
 SINGLE, FORK = ((-1, 0), (0, 0)), ((-1, 0, 0), (0, 0, 1))  # parents and ranks: one draft; two siblings
 FAULTS = (  # name, kind and shape of the drafts, verifier

@@ -15,10 +15,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # find the pack
 import numpy as np
 
 from eagle_min.dice import Dice
-from eagle_min.exactness import known
-from eagle_min.exactness.contracts import Law, Sampler
+from eagle_min.exactness.acceptance import known_faults as known
+from eagle_min.exactness.judge.kinds import Law, Sampler
 from eagle_min.exactness.law import Limits, total_variation
-from eagle_min.exactness.worlds import Table, World
+from eagle_min.exactness.worlds.tables import Table, World
 from eagle_min.tree import DraftTree
 from eagle_min.verify import match_walk
 

@@ -5,8 +5,8 @@ outcome: a table instead of a histogram, so that two laws are compared with `==`
 bias of any size shows. Start there. `certify` judges anyone's sampler with it.
 """
 
-from .certify import assert_lossless, certify
+from .judge.bet import certify_by_samples
+from .judge.search import assert_lossless, certify
 from .law import BranchLimit, EnumeratingDice, total_variation
-from .sample import certify_by_samples
 
 __all__ = ["BranchLimit", "EnumeratingDice", "assert_lossless", "certify", "certify_by_samples", "total_variation"]

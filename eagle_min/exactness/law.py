@@ -22,7 +22,7 @@ import numpy as np
 
 from ..config import require
 from ..dice import Dice, Name, check_probability, check_weights
-from .reasons import NoVerdict
+from .no_verdict import NoVerdict
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 Number = Fraction | float

@@ -1,8 +1,8 @@
 """Columns of what scripts in tests/ find out about the tests themselves.
 
-    python tests/bank.py       which property of a sampler notices which fault, and at what price
-    python tests/controls.py   right samplers, none of which may be refuted
-    python tests/score.py      the mutation score of the core
+    python tests/faults/bank.py       which property of a sampler notices which fault, and at what price
+    python tests/faults/controls.py   right samplers, none of which may be refuted
+    python tests/faults/score.py      the mutation score of the core
 
 Each script explains its columns. Read next: `svg.py`.
 """

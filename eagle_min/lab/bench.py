@@ -22,8 +22,8 @@ import torch
 
 from ..config import require, require_seed
 from ..decode import Drafter
+from ..drafters.model_set import ModelSet, load
 from ..head import EagleDrafter, EagleHead
-from ..models import ModelSet, load
 from ..train.corpus import load_held_out
 from ..train.evaluate import first_choices
 from . import costs

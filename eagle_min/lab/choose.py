@@ -24,9 +24,9 @@ from ..config import TreeConfig, require, require_seed
 from ..decode import Drafter
 from ..drafters.lookahead import LookaheadDrafter
 from ..drafters.lookup import LookupDrafter
+from ..drafters.model_set import ModelSet, load
 from ..drafters.registry import KINDS
 from ..drafters.small_model import chain_of
-from ..models import ModelSet, load
 from ..train.corpus import load_corpus
 from .measures import prefix_figures
 from .prefixes import LONGEST_PREFIX, Prefix, held_out_prefixes

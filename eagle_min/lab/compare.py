@@ -16,8 +16,8 @@ from pathlib import Path
 from ..checkpoint import read_card
 from ..config import SamplingConfig, require, require_seed
 from ..decode import Drafter, tau
+from ..drafters.model_set import ModelSet, load
 from ..drafters.registry import DRAFTERS, KINDS
-from ..models import ModelSet, load
 from ..train.corpus import load_held_out
 from ..train.evaluate import bits_per_byte
 from . import measures

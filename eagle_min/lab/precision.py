@@ -27,8 +27,8 @@ import torch
 
 from ..config import SamplingConfig, require
 from ..dice import SeededDice, target_draw
+from ..drafters.model_set import load
 from ..model import GPT, Session
-from ..models import load
 from ..sampling import next_token_law
 from ..tokenizer import Tokenizer
 from ..train.corpus import Corpus, load_held_out

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..checkpoint import shipped_prompts
 from ..config import require
-from ..models import ModelSet
+from ..drafters.model_set import ModelSet
 from ..tokenizer import Tokenizer
 from ..train.corpus import Document, load_held_out
 

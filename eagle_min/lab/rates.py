@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from ..config import require, require_seed
-from ..models import ModelSet, load
+from ..drafters.model_set import ModelSet, load
 from ..train.command import HEAD_BATCH_TOKENS
 from ..train.corpus import load_held_out
 from ..train.head import HEAD_SHAPE, RECIPES, train_head

@@ -19,7 +19,7 @@ import torch
 
 from ..checkpoint import command_line, read_card, write_atomically
 from ..config import require
-from ..models import ModelSet
+from ..drafters.model_set import ModelSet
 from ..train.batches import versions
 
 LONGEST_NAME = 240  # of a file: systems allow 255, and `write_atomically` puts some letters behind it first

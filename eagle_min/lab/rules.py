@@ -18,9 +18,9 @@ import numpy as np
 import torch
 
 from ..config import SamplingConfig, require, require_seed
-from ..exactness import accepted
+from ..drafters.model_set import ModelSet, load
+from ..exactness.acceptance import closed_forms as accepted
 from ..head import EagleDrafter
-from ..models import ModelSet, load
 from ..sampling import next_token_law
 from ..train.corpus import load_held_out
 from .prefixes import held_out_prefixes

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from ..checkpoint import command_line, read_card, write_atomically
 from ..config import ModelConfig, require
+from ..drafters.model_set import ModelSet, load
 from ..model import GPT
-from ..models import ModelSet, load
 from ..train.batches import training_streams
 from ..train.corpus import Document, load_held_out
 from ..train.evaluate import bits_per_byte

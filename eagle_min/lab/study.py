@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ..checkpoint import write_atomically
 from ..config import require, require_seed
-from ..models import load
+from ..drafters.model_set import load
 from ..train.corpus import load_held_out
 from .prefixes import held_out_code
 from .record import Row, check_writable, provenance, text_table, write_rows

@@ -23,9 +23,9 @@ import numpy as np
 from ..config import SamplingConfig, require, require_seed
 from ..decode import Drafter, Reading
 from ..dice import SeededDice
+from ..drafters.model_set import load
 from ..exactness.law import Number
 from ..model import GPT
-from ..models import load
 from ..sampling import next_token_law
 from ..train.corpus import load_held_out
 from ..tree import DraftTree, ancestor_mask, children, depths, path_to

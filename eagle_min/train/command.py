@@ -17,8 +17,8 @@ from torch import nn
 
 from ..checkpoint import command_line, read_card, save_model, shipped_prompts
 from ..config import ModelConfig, require
+from ..drafters.model_set import ModelSet, load
 from ..model import GPT
-from ..models import ModelSet, load
 from ..tokenizer import Tokenizer, learn_vocabulary, load_tokenizer, save_vocabulary
 from .batches import token_stream, training_streams, versions
 from .corpus import load_corpus, load_held_out, mirrored

@@ -22,9 +22,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..checkpoint import load_head, read_card
+from ..drafters.model_set import ModelSet
 from ..head import EagleHead
 from ..model import GPT, Attention
-from ..models import ModelSet
 from .loop import Run, TrainConfig, begin_weights
 from .network import Training, train_network
 from .teacher import Teaching

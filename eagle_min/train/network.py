@@ -10,8 +10,8 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
+from ..drafters.model_set import ModelSet
 from ..model import GPT
-from ..models import ModelSet
 from .batches import Batches, training_streams
 from .loop import Run, TrainConfig
 from .teacher import Teacher, Teaching

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from ..checkpoint import load_head, read_card
 from ..config import ModelConfig, require
+from ..drafters.model_set import ModelSet
 from ..head import EagleHead
 from ..model import GPT
-from ..models import ModelSet
 from ..tokenizer import Tokenizer
 from .batches import Batches, training_streams
 from .head import embedding_gain, louder, new_head, unroll

@@ -22,8 +22,8 @@ from ...dice import SeededDice
 from ...head import EagleHead
 from ...model import GPT
 from ...sampling import next_token_law
-from ...show import Painter
-from ...show import picture as tree_picture
+from ...show.terminal import Painter
+from ...show.terminal import picture as tree_picture
 from ...tree import children
 from ...verify import verify
 from ..record import Column, Row, number

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...config import TreeConfig
 from ...decode import Drafter, tau
-from ...models import ModelSet
+from ...drafters.model_set import ModelSet
 from ..measures import RESAMPLES, Start, bootstrap, first_cycles
 from ..prefixes import Prefix
 from ..record import Column, Row, interval
