@@ -8,7 +8,7 @@ the demo does not wait for what training needs, and has two functions:
 
 Exit status: 0; 1 when a command found what it must not find (texts that differ); 2 for bad
 input, with one line `error: ...` on stderr; 130 after Ctrl-C; 141 when the reader of a pipe
-has gone. Read next: `commands/generate.py`.
+has gone. Read next: `show/generate.py`.
 """
 
 import argparse

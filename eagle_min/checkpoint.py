@@ -4,60 +4,23 @@ A model is two files: `NAME.pt`, its weights in bfloat16, and `NAME.json`, its c
 is, how it was trained, how well it does, and the sha256 of the weights. Weights are checked
 against the card before they are used; a head is also checked against the target it was
 trained for. A set of models is a folder: `target`, heads, `tokenizer.ranks`.
-Read next: `models.py`.
+Read next: `drafters/model_set.py`.
 """
 
 import hashlib
 import io
 import json
-import os
-import shlex
-import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO
 
 import torch
 from torch import nn
 
 from .config import ModelConfig, require
+from .files import write_atomically
 from .head import EagleHead
 from .model import GPT
-
-SHIPPED = Path(__file__).parent.parent / "tinymodels"
-
-
-def shipped_prompts() -> dict[str, list[str]]:
-    """Domain -> texts to continue, written for this project. OSError or ValueError when they cannot be read."""
-    path = SHIPPED / "prompts.json"
-    try:
-        prompts = json.loads(path.read_text(encoding="utf-8"))
-        texts = [text for domain in ("code", "prose", "sums") for text in prompts[domain] or [None]]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path} has no texts by domain: {type(error).__name__} {error}") from error
-    require(all(isinstance(text, str) and text for text in texts), f"texts in {path.name}", texts[:1], "not empty")
-    return prompts
-
-
-def command_line() -> str:
-    """The command that is running, as a card or a row of figures states it."""
-    return shlex.join(["python", "-m", "eagle_min", *sys.argv[1:]])
-
-
-def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then rename it: never half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def save_model(model: nn.Module, folder: Path, name: str, card: dict) -> str:

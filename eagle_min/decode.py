@@ -3,21 +3,21 @@
 A *cycle* is one target call: the drafter proposes a tree below the root (the last token chosen),
 the target reads all its nodes at once, `verify` picks the path that survives and one bonus
 token, and both sides forget the rest. Plain decoding is the same with nothing proposed; both
-draw the target's token for a position under the same name, and both end by the same rule.
+draw the target's token for a position under the same name, and both end by the same rule (`ending.py`).
 
 tau is the number of tokens committed per target call after the prefill, bonus included.
-Read next: `checkpoint.py`.
+Read next: `files.py`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 
 from .config import SamplingConfig, require
 from .dice import Dice, SeededDice, target_draw
+from .ending import Ending
 from .sampling import next_token_law
 from .tree import DraftTree, ancestor_mask, depths, root_only
 from .verify import LawAt, verify
@@ -120,30 +120,6 @@ class Generation:
         return tau(self.cycles[1:])
 
 
-class Ending:
-    """The one rule for when a text is finished. A stop token is kept as the last token; where it
-    coincides with a limit the reason is `stop`, and `length` goes before `context`."""
-
-    def __init__(self, num_prompt: int, max_new_tokens: int, context: int, stop: Collection[int]) -> None:
-        whole = isinstance(max_new_tokens, Integral) and max_new_tokens >= 0
-        require(whole, "max_new_tokens", max_new_tokens, "an integer of at least 0")
-        self.stop = stop
-        self.room, self.limit = min((max_new_tokens, "length"), (context - num_prompt, "context"), key=lambda x: x[0])
-        self.reason: str | None = None if self.room else self.limit
-
-    def take(self, tokens: Sequence[int]) -> tuple[int, ...]:
-        """The part of `tokens` that belongs to the text; sets `reason` when it is the last."""
-        taken = tuple(tokens[: self.room])
-        for place, token in enumerate(taken):
-            if token in self.stop:
-                self.reason = "stop"
-                return taken[: place + 1]
-        self.room -= len(taken)
-        if self.room == 0:
-            self.reason = self.limit
-        return taken
-
-
 def check_proposal(tree: DraftTree, root: int, depth: int, num_nodes: int, vocab_size: int) -> None:
     """ValueError unless the tree is one, starts at the root and fits: a faulty drafter may cost speed,
     and nothing else."""
@@ -158,6 +134,12 @@ def check_proposal(tree: DraftTree, root: int, depth: int, num_nodes: int, vocab
 def laws_of(rows: np.ndarray, sampling: SamplingConfig) -> LawAt:
     """The law after a node, computed when it is asked for: few nodes of a tree are visited."""
     return lambda node: next_token_law(rows[node], sampling)
+
+
+def read_tree(session: TargetSession, tree: DraftTree) -> tuple[Any, np.ndarray]:
+    """One target call on all N nodes of a tree, whose root comes next in the text: features and rows, one a node."""
+    positions = [session.length + depth for depth in depths(tree.parents)]
+    return session.read(tree.tokens, positions, ancestor_mask(tree.parents))
 
 
 def plain_cycles(
@@ -194,8 +176,7 @@ def speculative_cycles(
             check_proposal(tree, root, depth, drafter.num_nodes, target.vocab_size)
         else:
             tree = root_only(root)
-        places = [start + level for level in depths(tree.parents)]
-        features, rows = session.read(tree.tokens, places, ancestor_mask(tree.parents))
+        features, rows = read_tree(session, tree)
         path, bonus = verify(tree, laws_of(rows, sampling), dice, start + 1, number)
         session.keep(start, path)
         reading = Reading(features, rows, path, [*(tree.tokens[node] for node in path[1:]), bonus])

@@ -13,7 +13,7 @@ the output as it is.
 
 Rows: n true rows (features from the target), then rows of the draft tree (features from the head
 itself). Tree rows last one cycle; what was accepted is read again with true features.
-Shapes: T rows, D width, V vocabulary. Read next: `decode.py`.
+Shapes: T rows, D width, V vocabulary. Read next: `ending.py`.
 """
 
 from abc import ABC, abstractmethod
@@ -27,7 +27,7 @@ from .cache import KVCache
 from .config import ModelConfig, SamplingConfig, TreeConfig
 from .decode import Reading
 from .dice import Dice
-from .model import GPT, Block, causal_mask, rotary_table
+from .model import GPT, Block, Rotary, causal_mask
 from .tree import DraftTree
 
 
@@ -39,9 +39,7 @@ class EagleHead(nn.Module):
         self.config = config
         self.fuse = nn.Linear(2 * config.width, config.width, bias=False)
         self.block = Block(config, input_norm=False)
-        cos, sin = rotary_table(config)
-        self.register_buffer("cos", cos.float(), persistent=False)
-        self.register_buffer("sin", sin.float(), persistent=False)
+        self.rotary = Rotary(config)
 
     def forward(
         self,
@@ -56,9 +54,8 @@ class EagleHead(nn.Module):
         `GPT.forward`."""
         if mask is None:
             mask = causal_mask(features.shape[-2], cache)
-        rotary = self.cos[positions], self.sin[positions]
         x = self.fuse(torch.cat([embedded, features], dim=-1))  # embedding first (official layout)
-        x = self.block(x, rotary, mask, cache)
+        x = self.block(x, self.rotary(positions), mask, cache)
         if cache is not None:
             cache.advance(features.shape[-2])
         return x

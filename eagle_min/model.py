@@ -22,20 +22,28 @@ from torch import Tensor, nn
 from .cache import KVCache
 from .config import ModelConfig
 
-Rotary = tuple[Tensor, Tensor]  # cosines and signed sines
+Rotation = tuple[Tensor, Tensor]  # cosines and signed sines of T positions, each (T, 1, D/H)
 
 
-def rotary_table(config: ModelConfig) -> Rotary:
-    """Cosines and signed sines of every position, each (context, 1, D/H), float64 inside.
+class Rotary(nn.Module):
+    """Rotary positions: the table of all angles, computed in float64 and kept in float32. No parameters.
 
     The half-rotation layout pairs channel i with channel i + half (Su et al. 2104.09864, laid out
     as `transformers` does): x * cos + roll(x, half) * sin, the sign of the rotation folded into sin.
     """
-    half = config.head_dim // 2
-    frequencies = config.rope_base ** (-torch.arange(half, dtype=torch.float64) / half)
-    angles = torch.arange(config.context, dtype=torch.float64)[:, None, None] * frequencies
-    cos, sin = angles.cos(), angles.sin()
-    return torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        half = config.head_dim // 2
+        frequencies = config.rope_base ** (-torch.arange(half, dtype=torch.float64) / half)
+        angles = torch.arange(config.context, dtype=torch.float64)[:, None, None] * frequencies
+        cos, sin = angles.cos().float(), angles.sin().float()
+        self.register_buffer("cos", torch.cat([cos, cos], -1), persistent=False)  # (context, 1, D/H)
+        self.register_buffer("sin", torch.cat([-sin, sin], -1), persistent=False)
+
+    def forward(self, positions: Tensor) -> Rotation:
+        """(T,) positions below `context` -> what attention rotates queries and keys by."""
+        return self.cos[positions], self.sin[positions]
 
 
 def causal_mask(num_new: int, cache: KVCache | None) -> Tensor | None:
@@ -56,22 +64,22 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(input_width or config.width, 3 * config.width, bias=False)
         self.out = nn.Linear(config.width, config.width, bias=False)
 
-    def project(self, x: Tensor, rotary: Rotary) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, rotation: Rotation) -> tuple[Tensor, Tensor, Tensor]:
         """(B, T, D) -> rotated queries, rotated keys, values, each (B, H, T, D/H)."""
         heads = self.qkv(x).unflatten(-1, (3 * self.num_heads, self.head_dim))  # (B, T, 3H, D/H)
         count = self.num_heads
         rotated, v = heads.narrow(-2, 0, 2 * count), heads.narrow(-2, 2 * count, count)
-        cos, sin = rotary  # (T, 1, D/H)
+        cos, sin = rotation
         rotated = torch.addcmul(rotated * cos, rotated.roll(self.head_dim // 2, -1), sin)
         rotated = rotated.transpose(-2, -3)  # (B, 2H, T, D/H)
         return rotated.narrow(-3, 0, count), rotated.narrow(-3, count, count), v.transpose(-2, -3)
 
     def forward(
-        self, x: Tensor, rotary: Rotary, mask: Tensor | None = None, cache: KVCache | None = None, layer: int = 0
+        self, x: Tensor, rotation: Rotation, mask: Tensor | None = None, cache: KVCache | None = None, layer: int = 0
     ) -> Tensor:
         """(B, T, D) -> (B, T, D). `mask` (T, S + T), boolean or added to the scores; None where
         `causal_mask` gives none."""
-        q, k, v = self.project(x, rotary)
+        q, k, v = self.project(x, rotation)
         if cache is not None:
             k, v = cache.write(layer, k, v)  # (H, S + T, D/H)
         if q.ndim == 3:  # one sequence: the operator has a fused kernel for four dimensions only
@@ -105,9 +113,9 @@ class Block(nn.Module):
         self.mlp = SwiGLU(config)
 
     def forward(
-        self, x: Tensor, rotary: Rotary, mask: Tensor | None = None, cache: KVCache | None = None, layer: int = 0
+        self, x: Tensor, rotation: Rotation, mask: Tensor | None = None, cache: KVCache | None = None, layer: int = 0
     ) -> Tensor:
-        x = x + self.attention(self.input_norm(x), rotary, mask, cache, layer)
+        x = x + self.attention(self.input_norm(x), rotation, mask, cache, layer)
         return x + self.mlp(self.mlp_norm(x))
 
 
@@ -121,9 +129,7 @@ class GPT(nn.Module):
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
         self.norm = nn.RMSNorm(config.width, config.norm_eps)
         self.lm_head = nn.Linear(config.width, config.vocab_size, bias=False)
-        cos, sin = rotary_table(config)
-        self.register_buffer("cos", cos.float(), persistent=False)
-        self.register_buffer("sin", sin.float(), persistent=False)
+        self.rotary = Rotary(config)
 
     @property
     def context(self) -> int:
@@ -152,12 +158,12 @@ class GPT(nn.Module):
         it. Stream i is the one that block i reads."""
         if mask is None:
             mask = causal_mask(ids.shape[-1], cache)
-        rotary = self.cos[positions], self.sin[positions]
+        rotation = self.rotary(positions)
         streams = [self.embed(ids)]
         if mask is not None:  # as the numbers that attention adds, once for all layers
             mask = torch.zeros_like(mask, dtype=streams[0].dtype).masked_fill_(~mask, -torch.inf)
         for layer, block in enumerate(self.blocks):
-            streams.append(block(streams[-1], rotary, mask, cache, layer))
+            streams.append(block(streams[-1], rotation, mask, cache, layer))
         if cache is not None:
             cache.advance(ids.shape[-1])
         return streams

@@ -27,14 +27,14 @@ Law = np.ndarray  # (V,) probabilities, float64 or Fraction objects
 LawAt = Callable[[int], Law]
 
 
-class Verdict(NamedTuple):
+class Verification(NamedTuple):
     """What a rule decided."""
 
     path: list[int]  # accepted nodes, root first: [0, ...]
     bonus: int  # the token the target adds after the last of them
 
 
-def verify(tree: DraftTree, law_at: LawAt, dice: Dice, position: int, cycle: int) -> Verdict:
+def verify(tree: DraftTree, law_at: LawAt, dice: Dice, position: int, cycle: int) -> Verification:
     """The rule that fits the tree: recursive rejection for sampled children, else the match walk.
 
     position: absolute position of the token after the root. cycle: number of this cycle, for
@@ -45,7 +45,7 @@ def verify(tree: DraftTree, law_at: LawAt, dice: Dice, position: int, cycle: int
     return match_walk(tree, law_at, dice, position)
 
 
-def match_walk(tree: DraftTree, law_at: LawAt, dice: Dice, position: int) -> Verdict:
+def match_walk(tree: DraftTree, law_at: LawAt, dice: Dice, position: int) -> Verification:
     """Draw the target's own token; descend while a child carries it; else it is the bonus.
 
     Lossless: every token of the text is a draw from the target's law at its place, under the
@@ -62,11 +62,11 @@ def match_walk(tree: DraftTree, law_at: LawAt, dice: Dice, position: int) -> Ver
         token = dice.categorical(law_at(node), target_draw(position + depth))
         match = [child for child in below[node] if tree.tokens[child] == token]
         if not match:
-            return Verdict(path, token)
+            return Verification(path, token)
         path += match  # siblings carry distinct tokens: there is one
 
 
-def rejection_walk(tree: DraftTree, law_at: LawAt, dice: Dice, position: int, cycle: int) -> Verdict:
+def rejection_walk(tree: DraftTree, law_at: LawAt, dice: Dice, position: int, cycle: int) -> Verification:
     """EAGLE-2's loop (`evaluate_posterior`): accept a child with p(x), else zero and renormalise.
 
     Lossless: let a node try x1, x2, ... in turn. x1 is taken with p(x1); x2 with
@@ -89,10 +89,10 @@ def rejection_walk(tree: DraftTree, law_at: LawAt, dice: Dice, position: int, cy
             weights[token] = 0
         else:
             name = _final_draw(tried=bool(below[node]), position=position, path=path, cycle=cycle)
-            return Verdict(path, dice.categorical(weights, name))
+            return Verification(path, dice.categorical(weights, name))
 
 
-def recursive_rejection(tree: DraftTree, law_at: LawAt, dice: Dice, position: int, cycle: int) -> Verdict:
+def recursive_rejection(tree: DraftTree, law_at: LawAt, dice: Dice, position: int, cycle: int) -> Verification:
     """Children sampled without replacement: accept x with min(1, p(x) / q(x)), else p <- (p - q)+.
 
     q is the law the child was drawn from: the node's draft law without the earlier siblings,
@@ -128,7 +128,7 @@ def recursive_rejection(tree: DraftTree, law_at: LawAt, dice: Dice, position: in
             q[token] = 0
         else:
             name = _final_draw(tried=bool(below[node]), position=position, path=path, cycle=cycle)
-            return Verdict(path, dice.categorical(p, name))
+            return Verification(path, dice.categorical(p, name))
 
 
 def _final_draw(tried: bool, position: int, path: list[int], cycle: int) -> Name:

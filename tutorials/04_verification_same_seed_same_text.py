@@ -29,7 +29,7 @@ from eagle_min.head import EagleDrafter
 from eagle_min.sampling import next_token_law
 from eagle_min.train.head import new_head
 from eagle_min.tree import DraftTree, children, draw
-from eagle_min.verify import Verdict, match_walk, recursive_rejection, rejection_walk
+from eagle_min.verify import Verification, match_walk, recursive_rejection, rejection_walk
 
 # %% [markdown]
 # ## A world that fits on a page
@@ -144,7 +144,7 @@ for (path, bonus), share in sorted(path_law(rules["match walk"]).items()):
 def faulty_walk(fault: str):
     """The rejection loop with a fault in it; `fault` as in the list above."""
 
-    def walk(tree: DraftTree, law_at, dice) -> Verdict:
+    def walk(tree: DraftTree, law_at, dice) -> Verification:
         path = [0]
         while True:
             left, draft = law_at(path[-1]).copy(), q[tree.tokens[path[-1]]].copy()
@@ -159,7 +159,7 @@ def faulty_walk(fault: str):
                 elif fault != "not zeroed":
                     left[token] = Fraction(0)
             else:
-                return Verdict(path, dice.categorical(left, residual_draw(0, path[-1])))
+                return Verification(path, dice.categorical(left, residual_draw(0, path[-1])))
 
     return walk
 
@@ -292,7 +292,7 @@ assert all(distances[fault] > Fraction(1, 100) for fault in ("not zeroed", "p / 
 assert [found_sampled[token] for token in (A, B, C)] == list(p[A]), "for a sampled child p / q is exact"
 
 # greedy: from a the best is a, then again a: node 1 is accepted, and below it only b is offered
-assert all(greedy_first_cycle(rule) == {repr(Verdict([0, 1], A)): 1} for rule in rules.values())
+assert all(greedy_first_cycle(rule) == {repr(Verification([0, 1], A)): 1} for rule in rules.values())
 
 assert same["match walk"] == num_seeds > same["rejection loop"]
 for (name, number), run in runs.items():

@@ -24,7 +24,7 @@ from ..cache import KVCache
 from ..checkpoint import load_network, read_card
 from ..config import ModelConfig, TreeConfig, require
 from ..head import Grow, TreeDrafter
-from ..model import GPT, Attention, Rotary, SwiGLU, causal_mask, rotary_table
+from ..model import GPT, Attention, Rotary, SwiGLU, causal_mask
 
 MOST_LAYERS = 16  # that are fused
 
@@ -45,9 +45,7 @@ class Eagle3Head(nn.Module):
         self.norm = nn.RMSNorm(width, config.norm_eps)
         self.lm_head = nn.Linear(width, config.vocab_size, bias=False)
         self.register_buffer("loudness", torch.ones(len(self.layers), 1))
-        cos, sin = rotary_table(config)
-        self.register_buffer("cos", cos.float(), persistent=False)
-        self.register_buffer("sin", sin.float(), persistent=False)
+        self.rotary = Rotary(config)
 
     def fused(self, streams: Tensor) -> Tensor:
         """Streams side by side (..., layers x D) -> the states (..., D) they stand for."""
@@ -70,8 +68,7 @@ class Eagle3Head(nn.Module):
         (B, T, D) after these. `positions` are the t; `mask` and `cache` as in `GPT.forward`."""
         if mask is None:
             mask = causal_mask(states.shape[-2], cache)
-        rotary: Rotary = self.cos[positions], self.sin[positions]
-        x = states + self.attention(self.inputs(states, embedded), rotary, mask, cache)
+        x = states + self.attention(self.inputs(states, embedded), self.rotary(positions), mask, cache)
         if cache is not None:
             cache.advance(states.shape[-2])
         return x + self.mlp(self.mlp_norm(x))

@@ -1,17 +1,20 @@
-"""A set of models: a target, its tokenizer, and drafters by name.
+"""What is shipped, and how it is loaded: a set of models (a target, its tokenizer, drafters by name), and prompts.
 
-Read next: `drafters/registry.py`.
+Read next: `registry.py`.
 """
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..checkpoint import SHIPPED, load_target, read_card
+from ..checkpoint import load_target, read_card
 from ..config import TreeConfig, require
 from ..decode import Drafter
 from ..model import GPT
 from ..tokenizer import Tokenizer, load_tokenizer
 from .registry import DRAFTERS, KINDS
+
+SHIPPED = Path(__file__).parents[2] / "tinymodels"
 
 
 @dataclass
@@ -65,3 +68,15 @@ def load(name: str = "tiny", device: str = "cpu") -> ModelSet:
     if read_card(folder, "target").get("tokenizer_sha256") != tokenizer.sha256:
         raise ValueError(f"the target in {folder} was trained with another vocabulary than tokenizer.ranks there")
     return ModelSet(target.to(device), tokenizer, folder)
+
+
+def shipped_prompts() -> dict[str, list[str]]:
+    """Domain -> texts to continue, written for this project. OSError or ValueError when they cannot be read."""
+    path = SHIPPED / "prompts.json"
+    try:
+        prompts = json.loads(path.read_text(encoding="utf-8"))
+        texts = [text for domain in ("code", "prose", "sums") for text in prompts[domain] or [None]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} has no texts by domain: {type(error).__name__} {error}") from error
+    require(all(isinstance(text, str) and text for text in texts), f"texts in {path.name}", texts[:1], "not empty")
+    return prompts

@@ -42,7 +42,7 @@ from ..config import ModelConfig, SamplingConfig, TreeConfig, is_count, require
 from ..decode import Reading
 from ..dice import Dice
 from ..head import Grow, PathRows
-from ..model import GPT, Block, Rotary, causal_mask, rotary_table
+from ..model import GPT, Block, Rotary, Rotation, causal_mask
 from ..tree import DraftTree
 
 KIND = "mtp"  # on its card
@@ -64,7 +64,7 @@ class MTPModule(nn.Module):
         self,
         states: Tensor,
         embedded: Tensor,
-        rotary: Rotary,
+        rotation: Rotation,
         mask: Tensor | None = None,
         cache: KVCache | None = None,
     ) -> Tensor:
@@ -73,7 +73,7 @@ class MTPModule(nn.Module):
         if mask is None:
             mask = causal_mask(states.shape[-2], cache)
         x = self.merge(torch.cat([self.state_norm(states), self.token_norm(embedded)], dim=-1))
-        x = self.block(x, rotary, mask, cache)
+        x = self.block(x, rotation, mask, cache)
         if cache is not None:
             cache.advance(states.shape[-2])
         return x
@@ -86,21 +86,15 @@ class MTPModules(nn.Module):
         super().__init__()
         self.config, self.num_depths = config, num_depths
         self.depths = nn.ModuleList(MTPModule(config) for _ in range(num_depths))
-        cos, sin = rotary_table(config)
-        self.register_buffer("cos", cos.float(), persistent=False)
-        self.register_buffer("sin", sin.float(), persistent=False)
-
-    def rotary(self, positions: Tensor) -> Rotary:
-        """Cosines and signed sines of these positions."""
-        return self.cos[positions], self.sin[positions]
+        self.rotary = Rotary(config)
 
     def forward(self, features: Tensor, embedded: Tensor) -> Iterator[Tensor]:
         """Features (B, L, D) of positions 0 to L - 1 and embeddings (B, L, D) of the tokens there -> for each
         depth k what the LM head reads, (B, L - k, D): row i predicts the token at i + k + 1."""
         states, length = features, features.shape[-2]
         for k, module in enumerate(self.depths, start=1):
-            rotary = self.rotary(torch.arange(k - 1, length - 1, device=states.device))
-            states = module(states[..., : length - k, :], embedded[..., k:, :], rotary)
+            rotation = self.rotary(torch.arange(k - 1, length - 1, device=states.device))
+            states = module(states[..., : length - k, :], embedded[..., k:, :], rotation)
             yield module.norm(states)
 
 

@@ -12,7 +12,7 @@ Read next: `readme.py`.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..checkpoint import write_atomically
+from ..files import write_atomically
 from .record import Row, read_rows
 from .study import STUDIES
 from .svg import Bar, Point, bars, lines

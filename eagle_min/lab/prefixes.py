@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..checkpoint import shipped_prompts
 from ..config import require
-from ..drafters.model_set import ModelSet
+from ..drafters.model_set import ModelSet, shipped_prompts
 from ..tokenizer import Tokenizer
 from ..train.corpus import Document, load_held_out
 

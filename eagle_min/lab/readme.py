@@ -15,8 +15,10 @@ import argparse
 import re
 from pathlib import Path
 
-from ..checkpoint import SHIPPED, read_card, write_atomically
+from ..checkpoint import read_card
 from ..config import require
+from ..drafters.model_set import SHIPPED
+from ..files import write_atomically
 from . import bank, bench, choose, compare, pictures, rules, typical
 from .record import Column, Row, interval, markdown_table, number, read_rows
 from .study import STUDIES

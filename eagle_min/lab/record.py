@@ -17,9 +17,10 @@ from pathlib import Path
 
 import torch
 
-from ..checkpoint import command_line, read_card, write_atomically
+from ..checkpoint import read_card
 from ..config import require
 from ..drafters.model_set import ModelSet
+from ..files import command_line, write_atomically
 from ..train.batches import versions
 
 LONGEST_NAME = 240  # of a file: systems allow 255, and `write_atomically` puts some letters behind it first

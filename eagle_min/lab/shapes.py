@@ -14,9 +14,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..checkpoint import command_line, read_card, write_atomically
+from ..checkpoint import read_card
 from ..config import ModelConfig, require
 from ..drafters.model_set import ModelSet, load
+from ..files import command_line, write_atomically
 from ..model import GPT
 from ..train.batches import training_streams
 from ..train.corpus import Document, load_held_out

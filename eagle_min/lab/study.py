@@ -19,9 +19,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..checkpoint import write_atomically
 from ..config import require, require_seed
 from ..drafters.model_set import load
+from ..files import write_atomically
 from ..train.corpus import load_held_out
 from .prefixes import held_out_code
 from .record import Row, check_writable, provenance, text_table, write_rows

@@ -9,13 +9,12 @@ Read next: `difference.py`.
 import argparse
 from dataclasses import dataclass
 
-from ..checkpoint import shipped_prompts
 from ..config import require
 from ..decode import Generation, generate, stream, tau
 from ..dice import SeededDice
-from ..drafters.model_set import ModelSet, load
+from ..drafters.model_set import ModelSet, load, shipped_prompts
 from .difference import Difference, explain
-from .terminal import Painter, RunningText, label, picture, printable, show_tau, wants_colour, watch
+from .terminal import Painter, RunningText, label, picture, printable, run_to_end, show_tau, wants_colour
 
 DRAFTER = "eagle2"
 PROMPTS_PER_DOMAIN = 2
@@ -85,10 +84,10 @@ def decode_twice(models: ModelSet, painter: Painter, domain: str, prompt: str, o
     """Plainly, then with the drafter on the screen, then the comparison."""
     prompt_ids = models.tokenizer.prompt(prompt)
     options = {**options, "stop": {models.tokenizer.end_id}}
-    plain, plain_seconds = watch(stream(models.target, prompt_ids, None, **options))
+    plain, plain_seconds = run_to_end(stream(models.target, prompt_ids, None, **options))
     text = RunningText(models.tokenizer, painter)
     print(painter.prompt(printable(prompt)), end="", flush=True)
-    fast, fast_seconds = watch(
+    fast, fast_seconds = run_to_end(
         stream(models.target, prompt_ids, models.drafter(DRAFTER), **options),
         lambda cycle: print(text.add(cycle), end="", flush=True),
     )

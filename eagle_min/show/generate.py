@@ -15,7 +15,7 @@ from ..decode import Cycle, Generation, stream
 from ..drafters.model_set import ModelSet, load
 from ..drafters.registry import DRAFTERS
 from ..tokenizer import Tokenizer
-from .terminal import Painter, RunningText, count, label, picture, printable, show_tau, wants_colour, watch
+from .terminal import Painter, RunningText, count, label, picture, printable, run_to_end, show_tau, wants_colour
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,12 +51,12 @@ def run(args: argparse.Namespace) -> int:
         stop={models.tokenizer.end_id},
     )
     if args.json:
-        generation, _ = watch(cycles)
+        generation, _ = run_to_end(cycles)
         print(json.dumps(as_json(args, models, generation)))
         return 0
     printer = Printer(models.tokenizer, args.tree)
     printer.begin(prompt_ids)
-    generation, _ = watch(cycles, printer.cycle)
+    generation, _ = run_to_end(cycles, printer.cycle)
     printer.finish(generation, args.drafter)
     return 0
 

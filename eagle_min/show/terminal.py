@@ -9,7 +9,7 @@ is complete. As a label in a tree, one token stands for itself, so that blanks, 
 and cut characters must be visible.
 
 Deliberately left out: cursor movement and redrawing; what was printed stays.
-Read next: `__main__.py`.
+Read next: `../__main__.py`.
 """
 
 import codecs
@@ -115,7 +115,7 @@ def picture(tree: DraftTree, cycle: Cycle, tokenizer: Tokenizer, painter: Painte
     return "\n".join(lines)
 
 
-def watch(cycles: Iterator[Cycle], show: Callable[[Cycle], object] | None = None) -> tuple[Generation, float]:
+def run_to_end(cycles: Iterator[Cycle], show: Callable[[Cycle], object] | None = None) -> tuple[Generation, float]:
     """Decode to the end and call `show` with each cycle, if it is there.
 
     Returns the finished text and the seconds that decoding took, without the time in `show`.

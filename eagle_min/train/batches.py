@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..checkpoint import write_atomically
+from ..files import write_atomically
 from ..tokenizer import Tokenizer
 from . import corpus
 from .corpus import Document

@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..checkpoint import command_line, read_card, save_model, shipped_prompts
+from ..checkpoint import read_card, save_model
 from ..config import ModelConfig, require
-from ..drafters.model_set import ModelSet, load
+from ..drafters.model_set import ModelSet, load, shipped_prompts
+from ..files import command_line
 from ..model import GPT
 from ..tokenizer import Tokenizer, learn_vocabulary, load_tokenizer, save_vocabulary
 from .batches import token_stream, training_streams, versions

@@ -68,9 +68,9 @@ def unroll(head: Eagle3Head, streams: Tensor, embedded: Tensor, num_steps: int) 
     states, num_rows, seen = head.fused(streams), streams.shape[-2], []
     for step in range(num_steps):
         positions = torch.arange(step, step + num_rows)
-        rotary = head.cos[positions], head.sin[positions]
+        rotation = head.rotary(positions)
         inputs = head.inputs(states, embedded[:, step : step + num_rows])
-        x = states + chained_attention(head.attention, inputs, rotary, seen)
+        x = states + chained_attention(head.attention, inputs, rotation, seen)
         states = x + head.mlp(head.mlp_norm(x))
         yield states
 

@@ -24,7 +24,7 @@ from torch import Tensor
 from ..checkpoint import load_head, read_card
 from ..drafters.model_set import ModelSet
 from ..head import EagleHead
-from ..model import GPT, Attention
+from ..model import GPT, Attention, Rotation
 from .loop import Run, TrainConfig, begin_weights
 from .network import Training, train_network
 from .teacher import Teaching
@@ -75,11 +75,11 @@ def louder(head: EagleHead, gain: float) -> None:
 
 
 def chained_attention(
-    attention: Attention, x: Tensor, rotary: tuple[Tensor, Tensor], seen: list[tuple[Tensor, Tensor]]
+    attention: Attention, x: Tensor, rotation: Rotation, seen: list[tuple[Tensor, Tensor]]
 ) -> Tensor:
     """Attention of one training-time step; `seen` has keys and values (B, H, T, D/H) of the earlier steps, and
     gets this step's. Each row sees the true rows up to its own and its own row in later steps."""
-    q, k, v = attention.project(x, rotary)  # (B, H, T, D/H)
+    q, k, v = attention.project(x, rotation)  # (B, H, T, D/H)
     seen.append((k, v))
     (true_k, true_v), later = seen[0], seen[1:]
     if not later:
@@ -102,9 +102,9 @@ def unroll(head: EagleHead, features: Tensor, embedded: Tensor, num_steps: int) 
     num_rows, seen = features.shape[-2], []
     for step in range(num_steps):
         positions = torch.arange(step, step + num_rows)
-        rotary = head.cos[positions], head.sin[positions]
+        rotation = head.rotary(positions)
         x = head.fuse(torch.cat([embedded[:, step : step + num_rows], features], dim=-1))
-        x = x + chained_attention(head.block.attention, x, rotary, seen)
+        x = x + chained_attention(head.block.attention, x, rotation, seen)
         features = x + head.block.mlp(head.block.mlp_norm(x))
         yield features
 

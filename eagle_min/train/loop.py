@@ -18,8 +18,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ..checkpoint import write_atomically
 from ..config import require, require_seed
+from ..files import write_atomically
 from .muon import Muon
 
 

@@ -12,7 +12,7 @@ to one when P(. | h') does, hence all do; `test_evaluate.py` checks it.
 
 Five ids of 10 bits fit into one 64-bit key; sorted distinct keys with their counts replace any
 dictionary, and a look-up is a binary search. Deliberately left out: pruning, other smoothings.
-Read next: `../show.py`.
+Read next: `../show/terminal.py`.
 """
 
 import lzma

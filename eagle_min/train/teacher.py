@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..checkpoint import write_atomically
+from ..files import write_atomically
 from ..model import GPT
 
 

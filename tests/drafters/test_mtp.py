@@ -31,10 +31,11 @@ import eagle_min
 import eagle_min.train.network
 from eagle_min import generate
 from eagle_min.__main__ import main
-from eagle_min.checkpoint import SHIPPED, read_card, save_model
+from eagle_min.checkpoint import read_card, save_model
 from eagle_min.config import SamplingConfig, TreeConfig
 from eagle_min.decode import Reading
 from eagle_min.dice import SeededDice
+from eagle_min.drafters.model_set import SHIPPED
 from eagle_min.drafters.mtp import MOST_DEPTHS, MTPDrafter, MTPExpansion, MTPModules, MTPSession, load_mtp
 from eagle_min.drafters.registry import KINDS
 from eagle_min.grow import chain, confidence

@@ -6,9 +6,10 @@ import pytest
 from networks import drafter_of
 
 from eagle_min import grow
-from eagle_min.checkpoint import SHIPPED, read_card
+from eagle_min.checkpoint import read_card
 from eagle_min.config import EAGLE1_PATHS, TreeConfig
 from eagle_min.drafters import lookahead, lookup
+from eagle_min.drafters.model_set import SHIPPED
 from eagle_min.drafters.registry import KINDS
 from eagle_min.lab import choose
 from eagle_min.lab.rates import RATES, TRIALS

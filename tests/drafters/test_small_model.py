@@ -24,10 +24,11 @@ import eagle_min
 import eagle_min.train.network
 from eagle_min import generate, stream
 from eagle_min.__main__ import main
-from eagle_min.checkpoint import SHIPPED, save_model
+from eagle_min.checkpoint import save_model
 from eagle_min.config import SamplingConfig, TreeConfig
 from eagle_min.decode import Reading
 from eagle_min.dice import SeededDice, target_draw
+from eagle_min.drafters.model_set import SHIPPED
 from eagle_min.drafters.registry import KINDS
 from eagle_min.drafters.small_model import SmallModelDrafter, load_small_model
 from eagle_min.exactness.law import law

@@ -63,7 +63,7 @@ NEUTRAL = (
     Fault(
         "draft tree numbered depth first",
         "eagle_min.decode",
-        "        places = [start",
+        "        features, rows = read_tree(",
         "        from .tree import path_to\n"
         "        order = sorted(range(len(tree)), key=lambda node: path_to(tree.parents, node))\n"
         "        renamed = {-1: -1, **{old: new for new, old in enumerate(order)}}\n"
@@ -73,7 +73,7 @@ NEUTRAL = (
         "            tuple(tree.log_confidence[old] for old in order),\n"
         "            {renamed[old]: law for old, law in tree.child_laws.items()},\n"
         "        )\n"
-        "        places = [start",
+        "        features, rows = read_tree(",
         LOOP,
         "another valid numbering: parents before children, siblings in the order of drawing",
         neutral=True,

@@ -44,6 +44,7 @@ TESTS = {  # test files of a module, the cheapest first
     "cache": ("cache",),
     "exactness.law": ("law",),
     "grow": ("grow",),
+    "ending": ("decode",),
     "decode": ("decode", "law_of_the_loop"),
 }
 FOLDERS = {"cache": "network"}  # the others lie in tests/same_law

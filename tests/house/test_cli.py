@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 
 import eagle_min
 from eagle_min.__main__ import COMMANDS, main
-from eagle_min.checkpoint import shipped_prompts
 from eagle_min.config import ModelConfig, SamplingConfig
 from eagle_min.dice import SeededDice, target_draw, uniform
+from eagle_min.drafters.model_set import shipped_prompts
 from eagle_min.show import demo
 from eagle_min.show.difference import explain, first_difference, gap_of
-from eagle_min.verify import Verdict, verify
+from eagle_min.verify import Verification, verify
 
 ROOT = Path(__file__).resolve().parents[2]
 BYTES = networks.BYTES
@@ -235,7 +235,7 @@ def test_the_demo_says_where_a_fault_shows(small, capsys, monkeypatch):
     def wrong(tree, law_at, dice, position, cycle):
         """The bonus token of cycle 1 is off by one."""
         path, bonus = verify(tree, law_at, dice, position, cycle)
-        return Verdict(path, (bonus + 1) % 256 if cycle == 1 else bonus)
+        return Verification(path, (bonus + 1) % 256 if cycle == 1 else bonus)
 
     monkeypatch.setattr(eagle_min.decode, "verify", wrong)
     status, out, err = outcome(capsys, "demo", "--model", small, "--max-new-tokens", 12)

@@ -27,12 +27,14 @@ ALLOWED = {
     "model": {"config", "cache"},
     "grow": {"config", "sampling", "dice", "tree"},
     "verify": {"config", "dice", "tree"},
-    "decode": {"config", "sampling", "dice", "tree", "verify"},
+    "ending": {"config"},
+    "decode": {"config", "sampling", "dice", "tree", "verify", "ending"},
     "head": {"config", "cache", "model", "dice", "tree", "decode"},
-    "checkpoint": {"config", "model", "head"},
+    "files": set(),
+    "checkpoint": {"config", "model", "head", "files"},
 }
 RINGS = {"train", "drafters", "exactness", "lab", "interop", "course", "show", "__main__"}
-NO_NETWORK = {"tree", "sampling", "dice", "verify", "grow", "config", "decode"}
+NO_NETWORK = {"tree", "sampling", "dice", "verify", "grow", "config", "ending", "decode"}
 # where decoding must not get randomness from; `dice.py` is the one exception
 RANDOM_MODULES = {"random", "secrets", "time", "uuid"}
 RANDOM_NAMES = {
@@ -147,7 +149,7 @@ def test_the_core_is_what_lies_beside_the_rings():
     assert set(CORE) <= modules <= set(CORE) | RINGS
     packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert packages <= RINGS
-    assert len(CORE) <= 12 and set(ALLOWED) == set(CORE)
+    assert len(CORE) <= 14 and set(ALLOWED) == set(CORE)
 
 
 def test_the_command_line_is_not_imported_by_the_rest():
@@ -178,7 +180,7 @@ def test_sizes_of_files():
 def test_size_of_the_core():
     """Blank lines are free: there is no prize for crowding."""
     lines = [line for path in core_files() for line in path.read_text(encoding="utf-8").splitlines()]
-    assert sum(bool(line.strip()) for line in lines) <= 1500
+    assert sum(bool(line.strip()) for line in lines) <= 1900
 
 
 def definitions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:

@@ -5,7 +5,8 @@ import shlex
 from pathlib import Path
 
 from eagle_min.__main__ import build_parser
-from eagle_min.checkpoint import SHIPPED, read_card
+from eagle_min.checkpoint import read_card
+from eagle_min.drafters.model_set import SHIPPED
 from eagle_min.lab.record import read_rows
 
 README = Path(__file__).resolve().parents[2] / "README.md"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from eagle_min.decode import Cycle, Generation
 from eagle_min.show import terminal as show
 from eagle_min.show.generate import Printer
-from eagle_min.show.terminal import Painter, RunningText, label, picture, printable, wants_colour, watch
+from eagle_min.show.terminal import Painter, RunningText, label, picture, printable, run_to_end, wants_colour
 from eagle_min.tokenizer import Tokenizer
 from eagle_min.tree import DraftTree
 
@@ -110,7 +110,7 @@ def test_a_picture_has_a_line_a_node_and_the_bonus_token():
 def test_watch_sees_every_cycle_up_to_the_last():
     cycles = [Cycle((1,), 0, None, (), None), Cycle((2, 3), 1, None, (), "stop")]
     seen: list[Cycle] = []
-    generation, seconds = watch(iter([*cycles, "one too many"]), seen.append)
+    generation, seconds = run_to_end(iter([*cycles, "one too many"]), seen.append)
     assert seen == cycles
     assert generation == Generation([1, 2, 3], "stop", cycles)
     assert seconds >= 0
@@ -125,7 +125,7 @@ def test_the_clock_of_watch_stands_still_while_something_is_shown(monkeypatch):
             yield Cycle((1,), 0, None, (), reason)
 
     monkeypatch.setattr(show.time, "perf_counter", lambda: now[0])
-    _, seconds = watch(decoding(), lambda cycle: now.__setitem__(0, now[0] + 100))
+    _, seconds = run_to_end(decoding(), lambda cycle: now.__setitem__(0, now[0] + 100))
     assert seconds == 2
 
 

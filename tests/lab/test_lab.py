@@ -16,8 +16,9 @@ import torch
 
 import eagle_min
 import eagle_min.train.target
-from eagle_min.checkpoint import SHIPPED, read_card, save_model
+from eagle_min.checkpoint import read_card, save_model
 from eagle_min.config import ModelConfig, TreeConfig
+from eagle_min.drafters.model_set import SHIPPED
 from eagle_min.drafters.registry import KINDS
 from eagle_min.head import EagleHead
 from eagle_min.lab import bank, bench, compare, measures, pictures, prefixes, readme, record, shapes, timing

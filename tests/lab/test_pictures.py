@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eagle_min.checkpoint import SHIPPED
+from eagle_min.drafters.model_set import SHIPPED
 from eagle_min.lab import pictures
 from eagle_min.lab.svg import Bar, bars, lines, ticks
 

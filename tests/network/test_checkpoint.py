@@ -14,16 +14,11 @@ import torch
 from networks import CONFIG, random_head, random_target
 
 import eagle_min
-from eagle_min.checkpoint import (
-    SHIPPED,
-    load_head,
-    load_target,
-    read_card,
-    save_model,
-    write_atomically,
-)
+from eagle_min.checkpoint import load_head, load_target, read_card, save_model
 from eagle_min.config import ModelConfig, TreeConfig
+from eagle_min.drafters.model_set import SHIPPED
 from eagle_min.drafters.registry import DRAFTERS, KINDS
+from eagle_min.files import write_atomically
 from eagle_min.model import GPT
 from eagle_min.tokenizer import load_tokenizer, save_vocabulary
 from eagle_min.train.rivals import RIVALS

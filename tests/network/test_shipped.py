@@ -8,7 +8,8 @@ import pytest
 from networks import shipped
 
 from eagle_min import generate
-from eagle_min.checkpoint import SHIPPED, read_card, shipped_prompts
+from eagle_min.checkpoint import read_card
+from eagle_min.drafters.model_set import SHIPPED, shipped_prompts
 from eagle_min.train.command import prompts_bits
 from eagle_min.train.corpus import sums
 from eagle_min.train.evaluate import agreement, sum_accuracy

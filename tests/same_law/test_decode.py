@@ -16,7 +16,8 @@ from strategies import TableModel, fewer
 
 from eagle_min import generate, stream
 from eagle_min.config import TreeConfig
-from eagle_min.decode import Ending, Reading
+from eagle_min.decode import Reading
+from eagle_min.ending import Ending
 from eagle_min.tree import DraftTree
 
 SEEDS = ({}, {"seed": 0}, {"seed": 1})

@@ -11,7 +11,7 @@ from eagle_min.config import SamplingConfig
 from eagle_min.dice import SeededDice, target_draw
 from eagle_min.exactness.law import law
 from eagle_min.tree import DraftTree, root_only
-from eagle_min.verify import Verdict, match_walk, recursive_rejection, rejection_walk, verify
+from eagle_min.verify import Verification, match_walk, recursive_rejection, rejection_walk, verify
 
 
 def match(tree, law_at, dice, position, cycle):
@@ -21,7 +21,7 @@ def match(tree, law_at, dice, position, cycle):
 FIXED_TREE_RULES = {"match_walk": match, "rejection_walk": rejection_walk, "verify": verify}
 
 
-def emitted(tree: DraftTree, verdict: Verdict) -> tuple[int, ...]:
+def emitted(tree: DraftTree, verdict: Verification) -> tuple[int, ...]:
     """The tokens one cycle commits."""
     return (*token_path(tree.tokens, tree.parents, verdict.path[-1]), verdict.bonus)
 

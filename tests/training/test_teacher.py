@@ -30,9 +30,9 @@ def test_streams_are_what_a_block_reads_and_what_it_makes_of_it():
     taught = teach(target, ids, (0, 2, 1))
     first, last, middle = taught.streams.split(width, dim=-1)
     assert torch.equal(first, target.embed(ids))
-    rotary = target.cos[:3], target.sin[:3]
-    assert torch.allclose(middle, target.blocks[0](first, rotary))
-    assert torch.allclose(last, target.blocks[1](middle, rotary))
+    rotation = target.rotary(torch.arange(3))
+    assert torch.allclose(middle, target.blocks[0](first, rotation))
+    assert torch.allclose(last, target.blocks[1](middle, rotation))
     assert torch.allclose(target.norm(last), taught.features)
 
 

@@ -17,7 +17,8 @@ import eagle_min.train.network
 import eagle_min.train.target
 from eagle_min import load
 from eagle_min.__main__ import main
-from eagle_min.checkpoint import SHIPPED, read_card, shipped_prompts
+from eagle_min.checkpoint import read_card
+from eagle_min.drafters.model_set import SHIPPED, shipped_prompts
 from eagle_min.train import corpus
 from eagle_min.train.batches import DOMAINS, PROSE_SHARE, Batches, cuts
 from eagle_min.train.command import measured

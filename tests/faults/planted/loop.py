@@ -66,8 +66,8 @@ FAULTS = (
     Fault(
         "tree is read one position further on",
         MODULE,
-        "[start + level for level in depths(tree.parents)]",
-        "[start + level + 1 for level in depths(tree.parents)]",
+        "[session.length + depth for depth in depths(tree.parents)]",
+        "[session.length + depth + 1 for depth in depths(tree.parents)]",
         LOOP,
         "sgl-project/sglang PR #25015 family",
     ),
@@ -113,7 +113,7 @@ FAULTS = (
     ),
     Fault(
         "stop token inside an accepted run is missed",
-        MODULE,
+        "eagle_min.ending",
         "if token in self.stop:",
         "if token in self.stop and place == len(taken) - 1:",
         ENDS,
@@ -129,7 +129,7 @@ FAULTS = (
     ),
     Fault(
         "stop at the limit is reported as length",
-        MODULE,
+        "eagle_min.ending",
         'self.reason = "stop"',
         'self.reason = "stop" if place + 1 < self.room else self.limit',
         ENDS,
@@ -137,7 +137,7 @@ FAULTS = (
     ),
     Fault(
         "stop beyond the limit wins",
-        MODULE,
+        "eagle_min.ending",
         "if token in self.stop:",
         "if token in self.stop or self.stop & set(tokens[self.room :]):",
         ENDING,
@@ -145,7 +145,7 @@ FAULTS = (
     ),
     Fault(
         "last accepted run overshoots the limit",
-        MODULE,
+        "eagle_min.ending",
         "taken = tuple(tokens[: self.room])",
         "taken = tuple(tokens)\n        self.room = max(self.room, len(taken))",
         ENDING,

@@ -82,9 +82,8 @@ FAULTS = (
     Fault(
         "rotary positions are places in the block",
         MODEL,
-        "rotary = self.cos[positions], self.sin[positions]",
-        "positions = torch.arange(len(positions)) + positions.min()\n"
-        "        rotary = self.cos[positions], self.sin[positions]",
+        "rotation = self.rotary(positions)",
+        "rotation = self.rotary(torch.arange(len(positions)) + positions.min())",
         TREE_ROWS,
         "lablup/mlxcel PR #1214",
     ),

@@ -62,7 +62,7 @@ FAULTS = (
     ),
     Fault(
         "file is written in place",
-        CHECKPOINT,
+        "eagle_min.files",
         "tempfile.mkstemp(dir=path.parent, prefix=path.name)",
         "os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), path",
         IN_CHECKPOINT + "test_a_writer_that_fails_leaves_the_old_file",
@@ -70,7 +70,7 @@ FAULTS = (
     ),
     Fault(
         "temporary file is left behind",
-        CHECKPOINT,
+        "eagle_min.files",
         "Path(temporary).unlink(missing_ok=True)",
         "pass",
         IN_CHECKPOINT + "test_a_writer_that_fails_leaves_the_old_file",

@@ -76,7 +76,7 @@ FAULTS = (
         "        node, depth = path[-1], len(path) - 1",
         "        node, depth = path[-1], len(path) - 1\n"
         "        if depth and not below[node]:\n"
-        "            return Verdict(path[:-1], tree.tokens[node])",
+        "            return Verification(path[:-1], tree.tokens[node])",
         TESTS + "test_a_child_is_accepted_with_the_target_mass_of_the_child_set",
         "loops after gpt-fast: the law is right, a token a cycle is lost",
     ),
