@@ -18,18 +18,7 @@ import numpy as np
 from ..no_verdict import undecided
 from .number import UndrawnNumber
 from .numpy_arrays import keeps_number
-from .stand_ins import (
-    THIS_RUN,
-    Impossible,
-    drawn_indices,
-    drawn_order,
-    equal_weights,
-    filled_with_draws,
-    refusing,
-    scalar,
-    shape_of,
-    stands_for,
-)
+from .stand_ins import THIS_RUN, Impossible, array_of, equal_weights, refusing, scalar, shape_of, stands_for
 
 REFUSED_RACE = refusing("a race of exponential or Gumbel numbers")
 REFUSED_NORMAL = refusing("a normal number")
@@ -85,7 +74,7 @@ def integers_between(low: Any, high: Any, size: Any, dtype: Any) -> Any:
     low, high, dtype = scalar(low), scalar(high), np.dtype(dtype)
     if dtype.kind not in "iu":
         raise TypeError(f"integers of {dtype}")
-    return filled_with_draws(size, lambda: dtype.type(low + THIS_RUN.categorical(equal_weights(high - low))), dtype)
+    return array_of(size, lambda: dtype.type(low + THIS_RUN.below(high - low)), dtype)
 
 
 class NumpySource:
@@ -97,7 +86,7 @@ class NumpySource:
 
     def uniform(self, low: float = 0.0, high: float = 1.0, size: Any = None) -> Any:
         low, high = scalar(low), scalar(high)
-        return filled_with_draws(size, lambda: THIS_RUN.uniform() * (high - low) + low)
+        return array_of(size, lambda: THIS_RUN.uniform() * (high - low) + low)
 
     def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None) -> Any:
         values = np.arange(a) if isinstance(a, int | np.integer) else np.asarray(a)
@@ -105,12 +94,12 @@ class NumpySource:
         if size is None:
             return values[THIS_RUN.categorical(weights)]
         shape = shape_of(size)
-        found = np.array(drawn_indices(weights, math.prod(shape), replace), dtype=int)
+        found = np.array(THIS_RUN.indices(weights, math.prod(shape), replace), dtype=int)
         return values[found].reshape(shape + values.shape[1:])
 
     def multinomial(self, n: int, pvals: Any, size: Any = None) -> Any:
         law = last_takes_the_rest(pvals)
-        draw = lambda: np.bincount(drawn_indices(law, scalar(n), replace=True), minlength=len(law))  # noqa: E731
+        draw = lambda: np.bincount(THIS_RUN.indices(law, scalar(n), replace=True), minlength=len(law))  # noqa: E731
         if size is None:
             return draw()
         shape = shape_of(size)
@@ -118,14 +107,14 @@ class NumpySource:
 
     def binomial(self, n: int, p: float, size: Any = None) -> Any:
         count = range(scalar(n))
-        return filled_with_draws(size, lambda: sum(THIS_RUN.accept(p) for _ in count), np.int64)
+        return array_of(size, lambda: sum(THIS_RUN.accept(p) for _ in count), np.int64)
 
     def permutation(self, x: Any) -> np.ndarray:
         values = np.arange(x) if isinstance(x, int | np.integer) else np.asarray(x)
-        return values[drawn_order(len(values))]
+        return values[THIS_RUN.order(len(values))]
 
     def shuffle(self, x: Any) -> None:
-        order = drawn_order(len(x))
+        order = THIS_RUN.order(len(x))
         x[:] = x[order] if isinstance(x, np.ndarray) else [x[i] for i in order]
 
     exponential = standard_exponential = gumbel = REFUSED_RACE
@@ -139,7 +128,7 @@ class GeneratorSource(NumpySource):
     def random(self, size: Any = None, dtype: Any = np.float64) -> Any:
         if not keeps_number(np.dtype(dtype).name):
             raise TypeError("integers")
-        return filled_with_draws(size)
+        return array_of(size)
 
     def integers(
         self, low: int, high: int | None = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
@@ -160,13 +149,13 @@ class LegacySource(NumpySource):
     """What stands for `RandomState` and the functions of `numpy.random`."""
 
     def random(self, size: Any = None) -> Any:
-        return filled_with_draws(size)
+        return array_of(size)
 
     def random_sample(self, size: Any = None) -> Any:
-        return filled_with_draws(size)
+        return array_of(size)
 
     def rand(self, *shape: int) -> Any:
-        return filled_with_draws(shape or None)
+        return array_of(shape or None)
 
     def randint(self, low: int, high: int | None = None, size: Any = None, dtype: Any = int) -> Any:
         low, high = (0, low) if high is None else (low, high)
@@ -216,32 +205,32 @@ class PythonSource:
             raise Impossible("Total of weights must be greater than zero and finite", ValueError)
         if (weights < 0).any():  # which the real one does not look for
             return [population[bisect(sums, THIS_RUN.uniform() * sums[-1], 0, len(sums) - 1)] for _ in range(k)]
-        return [population[i] for i in drawn_indices(weights, k, replace=True)]
+        return [population[i] for i in THIS_RUN.indices(weights, k, replace=True)]
 
     def choice(self, seq: Sequence) -> Any:
-        return seq[THIS_RUN.categorical(equal_weights(len(seq)))]
+        return seq[THIS_RUN.below(len(seq))]
 
     def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
         numbers = range(start) if stop is None else range(start, stop, step)
         if not numbers:
             raise Impossible("empty range for randrange()", ValueError)
-        return numbers[THIS_RUN.categorical(equal_weights(len(numbers)))]
+        return numbers[THIS_RUN.below(len(numbers))]
 
     def randint(self, a: int, b: int) -> int:
         return PythonSource.randrange(self, a, b + 1)
 
     def getrandbits(self, k: int) -> int:
-        return THIS_RUN.categorical(equal_weights(2**k))
+        return THIS_RUN.below(2**k)
 
     def sample(self, population: Sequence, k: int, *, counts: None = None) -> list:
         if counts is not None:
             raise TypeError("counts")
         if not 0 <= k <= len(population):
             raise Impossible("Sample larger than population or is negative", ValueError)
-        return [population[i] for i in drawn_indices([1] * len(population), k, replace=False)]
+        return [population[i] for i in THIS_RUN.indices([1] * len(population), k, replace=False)]
 
     def shuffle(self, x: list) -> None:
-        x[:] = [x[i] for i in drawn_order(len(x))]
+        x[:] = [x[i] for i in THIS_RUN.order(len(x))]
 
     expovariate = REFUSED_RACE
     gauss = normalvariate = REFUSED_NORMAL

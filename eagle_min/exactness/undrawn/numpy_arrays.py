@@ -4,7 +4,7 @@ Arrays of dtype object call the operators of the objects in them, so comparisons
 themselves (`number.py`). Here is what else is needed: casts look at the dtype asked for, results become
 ordinary float arrays where nothing undrawn is left, and a function of numpy that fails on such an array is named as not
 understood, because the code under test is not to blame for that.
-Read next: `torch_tensor.py`.
+Read next: `stand_ins.py`.
 """
 
 from collections.abc import Callable

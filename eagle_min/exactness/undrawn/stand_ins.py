@@ -3,7 +3,7 @@
 A stand-in has the signature of what it stands for and draws from `THIS_RUN`, which asks the dice of the current run.
 An argument that it does not know, and an error that arises inside it, are no fault of the code under test: nothing
 is decided then. Only what the real source refuses as well (`Impossible`) is raised as the error that it is.
-Read next: `generators.py`.
+Read next: `torch_tensor.py`.
 """
 
 import functools
@@ -61,12 +61,14 @@ class CurrentRun:
         return ("draw", self.num_draws)
 
     def uniform(self) -> UndrawnNumber:
+        """A number in [0, 1) that is left undrawn."""
         name = self.next_name()
         if self.bits is None:
             return UndrawnNumber(Uniform(self.dice, name, self.corners))
         return UndrawnNumber(LatticeUniform(self.dice, name, self.corners, self.bits))
 
     def categorical(self, weights: Any) -> int:
+        """An index with these weights, from the dice; `accept`: True with that probability."""
         name, weights = self.next_name(), np.asarray(weights)
         require_possible(check_weights, weights)
         return self.dice.categorical(weights, name)
@@ -75,6 +77,25 @@ class CurrentRun:
         name = self.next_name()
         require_possible(check_probability, scalar(probability))
         return self.dice.accept(probability, name)
+
+    def below(self, count: int) -> int:
+        """An integer from 0 to `count` - 1, each as likely."""
+        return self.categorical(equal_weights(count))
+
+    def indices(self, weights: Any, count: int, replace: bool) -> list[int]:
+        """`count` indices with these weights; without replacement each one drawn loses its weight."""
+        weights, found = np.array(weights), []
+        if count < 0:
+            raise Impossible(f"{count} are drawn")
+        for _ in range(count):
+            found.append(self.categorical(weights))
+            if not replace:
+                weights[found[-1]] = 0
+        return found
+
+    def order(self, count: int) -> list[int]:
+        """The integers below `count`, every order as likely."""
+        return self.indices([1] * count, count, replace=False)
 
 
 THIS_RUN = CurrentRun()
@@ -86,6 +107,15 @@ def require_possible(check: Callable[[Any], None], value: Any) -> None:
         check(value)
     except ValueError as error:
         raise Impossible(str(error)) from error
+
+
+def equal_weights(count: int) -> np.ndarray:
+    """`count` equal weights, exact. Undecided for too many of them."""
+    if count > MOST_ANSWERS:
+        undecided(f"a choice among {count} is drawn, the most is {MOST_ANSWERS}")
+    if count < 1:
+        raise Impossible("a choice among none is drawn")
+    return np.array([1] * int(count), dtype=object)
 
 
 def scalar(value: Any) -> Any:
@@ -145,7 +175,7 @@ def shape_of(size: Any) -> tuple[int, ...]:
     return (size,) if isinstance(size, int | np.integer) else tuple(size)
 
 
-def filled_with_draws(size: Any, draw: Callable[[], Any] = THIS_RUN.uniform, dtype: Any = object) -> Any:
+def array_of(size: Any, draw: Callable[[], Any] = THIS_RUN.uniform, dtype: Any = object) -> Any:
     """One draw where `size` is None, else an array of them."""
     if size is None:
         return draw()
@@ -155,34 +185,8 @@ def filled_with_draws(size: Any, draw: Callable[[], Any] = THIS_RUN.uniform, dty
     return array.reshape(shape).view(UndrawnArray if dtype is object else np.ndarray)
 
 
-def drawn_indices(weights: Any, count: int, replace: bool) -> list[int]:
-    """`count` indices with these weights; without replacement each one drawn loses its weight."""
-    weights, found = np.array(weights), []
-    if count < 0:
-        raise Impossible(f"{count} are drawn")
-    for _ in range(count):
-        found.append(THIS_RUN.categorical(weights))
-        if not replace:
-            weights[found[-1]] = 0
-    return found
-
-
-def drawn_order(count: int) -> list[int]:
-    """The numbers below `count` in an order that is drawn."""
-    return drawn_indices([1] * count, count, replace=False)
-
-
-def equal_weights(count: int) -> np.ndarray:
-    """Equal weights, exact."""
-    if count > MOST_ANSWERS:
-        undecided(f"a choice among {count} is drawn, the most is {MOST_ANSWERS}")
-    if count < 1:
-        raise Impossible("a choice among none is drawn")
-    return np.array([1] * int(count), dtype=object)
-
-
 def refusing(what: str) -> Callable[..., NoReturn]:
-    """A function that cannot be enumerated."""
+    """A function in the place of one that cannot be enumerated, which says so."""
 
     def refused(*_: Any, **__: Any) -> NoReturn:
         undecided(f"{what} cannot be enumerated")

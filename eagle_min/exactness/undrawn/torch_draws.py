@@ -3,7 +3,7 @@
 Torch asks a mode (`TorchSource`) about each of its functions. Those that draw choices ask dice, those that draw uniform
 numbers give an `UndrawnTensor`. What is drawn into a real tensor in place is kept for the whole of its memory,
 so that all its views see it.
-Read next: `stand_ins.py`.
+Read next: `generators.py`.
 """
 
 from collections.abc import Callable
@@ -16,16 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from ..no_verdict import undecided
 from .numpy_arrays import Undrawn, UndrawnArray
-from .stand_ins import (
-    THIS_RUN,
-    Impossible,
-    call_stand_in,
-    drawn_indices,
-    drawn_order,
-    equal_weights,
-    filled_with_draws,
-    refusing,
-)
+from .stand_ins import THIS_RUN, Impossible, array_of, call_stand_in, refusing
 from .torch_functions import is_in_place
 from .torch_tensor import ANSWERS, UndrawnTensor, elements_of, torch_name
 
@@ -139,7 +130,7 @@ def unless_it_draws(name: str, func: Callable, args: tuple, kwargs: dict) -> Any
 
 
 def from_array(data: Any, *, dtype: torch.dtype | None = None) -> UndrawnTensor:
-    """`torch.tensor` and its like, of numbers that nobody has drawn: those of an array are shared where torch does."""
+    """`torch.tensor` and its like, of numbers that nobody has drawn; always a copy."""
     usual = torch.float64 if isinstance(data, UndrawnArray) else torch.get_default_dtype()
     return UndrawnTensor.of(data, dtype or usual)
 
@@ -158,7 +149,7 @@ def only_floating(name: str, dtype: torch.dtype) -> None:
 def uniform_tensor(shape: Any, dtype: torch.dtype) -> UndrawnTensor:
     """Uniform numbers in [0, 1)."""
     only_floating("check_uniform_bounds", dtype)
-    return UndrawnTensor.of(filled_with_draws(tuple(shape)), dtype)
+    return UndrawnTensor.of(array_of(tuple(shape)), dtype)
 
 
 def rand(*size: Any, **kwargs: Any) -> UndrawnTensor:
@@ -192,7 +183,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> T
     if not input.is_floating_point():
         raise Impossible(f"multinomial only supports floating-point dtypes for input, got: {input.dtype}")
     rows = input.reshape(-1, input.shape[-1]).double().numpy()
-    drawn = torch.tensor([drawn_indices(row, num_samples, replacement) for row in rows])
+    drawn = torch.tensor([THIS_RUN.indices(row, num_samples, replacement) for row in rows])
     return drawn.reshape(*input.shape[:-1], num_samples)
 
 
@@ -200,7 +191,7 @@ def integers(low: int, high: int, like: Tensor) -> Tensor:
     """Integers from `low` to `high` - 1, in the shape and dtype of `like`."""
     if high <= low:
         raise Impossible(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    drawn = [low + THIS_RUN.categorical(equal_weights(high - low)) for _ in range(like.numel())]
+    drawn = [low + THIS_RUN.below(high - low) for _ in range(like.numel())]
     return torch.tensor(drawn, dtype=torch.int64).reshape(like.shape).to(like.dtype)
 
 
@@ -219,4 +210,4 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: tor
 
 def randperm(n: int, *, dtype: torch.dtype = torch.int64) -> Tensor:
     """The numbers below `n` in an order that is drawn."""
-    return torch.tensor(drawn_order(n), dtype=dtype)
+    return torch.tensor(THIS_RUN.order(n), dtype=dtype)

@@ -124,16 +124,16 @@ def drawing_from(dice: Dice, corners: list[str], bits: int | None = None) -> Ite
 def none_unwatched() -> Iterator[None]:
     """`Undecided` at the end where one of the real generators has drawn inside, whatever else came of it. It is asked
     once for many runs: to look at the generators takes as long as a run."""
-    before = states()
+    before = real_states()
     try:
         yield
     finally:
-        if states() != before and not isinstance(sys.exc_info()[1], NoVerdict):
+        if real_states() != before and not isinstance(sys.exc_info()[1], NoVerdict):
             raise Undecided("a generator drew that is not watched, such as a function bound before the watch began")
 
 
-def states() -> tuple:
-    """Of the generators that `random`, numpy and torch have of their own."""
+def real_states() -> tuple:
+    """The states of the generators that `random`, numpy and torch have of their own."""
     legacy = pickle.dumps(np.random.mtrand._rand._bit_generator.state)
     return REAL_STATE(), legacy, torch.default_generator.get_state().numpy().tobytes()
 

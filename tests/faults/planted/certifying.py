@@ -100,8 +100,8 @@ FAULTS = (
     Fault(
         "draws without replacement may repeat",
         X + "undrawn.stand_ins",
-        "            weights[found[-1]] = 0\n",
-        "            pass\n",
+        "                weights[found[-1]] = 0\n",
+        "                pass\n",
         TESTS + "test_without_replacement_the_second_draw_knows_the_first",
         "beginner",
     ),
@@ -324,7 +324,7 @@ FAULTS = (
     Fault(
         "what has no stand-in draws for real",
         X + "undrawn.watch",
-        'else refuse(f"{module.__name__}.{name}")',
+        'else refusing(f"{module.__name__}.{name}")',
         "else getattr(module, name)",
         SOURCES + "test_every_function_of_the_random_modules_is_replaced",
         "common: a list of doors that is not all doors",
