@@ -70,7 +70,8 @@ def last_takes_the_rest(pvals: Any) -> np.ndarray:
 
 
 def integers_between(low: Any, high: Any, size: Any, dtype: Any) -> Any:
-    """Integers from `low` to `high` - 1."""
+    """Integers from `low` to `high` - 1; without `high`, from 0 to `low` - 1."""
+    low, high = (0, low) if high is None else (low, high)
     low, high, dtype = scalar(low), scalar(high), np.dtype(dtype)
     if dtype.kind not in "iu":
         raise TypeError(f"integers of {dtype}")
@@ -98,12 +99,10 @@ class NumpySource:
         return values[found].reshape(shape + values.shape[1:])
 
     def multinomial(self, n: int, pvals: Any, size: Any = None) -> Any:
-        law = last_takes_the_rest(pvals)
-        draw = lambda: np.bincount(THIS_RUN.indices(law, scalar(n), replace=True), minlength=len(law))  # noqa: E731
-        if size is None:
-            return draw()
-        shape = shape_of(size)
-        return np.array([draw() for _ in range(math.prod(shape))], dtype=int).reshape(*shape, len(law))
+        law, count, shape = last_takes_the_rest(pvals), scalar(n), shape_of(size)
+        drawn = [THIS_RUN.indices(law, count, replace=True) for _ in range(math.prod(shape))]
+        counts = [np.bincount(indices, minlength=len(law)) for indices in drawn]
+        return np.array(counts, dtype=int).reshape(*shape, len(law))
 
     def binomial(self, n: int, p: float, size: Any = None) -> Any:
         count = range(scalar(n))
@@ -158,7 +157,6 @@ class LegacySource(NumpySource):
         return array_of(shape or None)
 
     def randint(self, low: int, high: int | None = None, size: Any = None, dtype: Any = int) -> Any:
-        low, high = (0, low) if high is None else (low, high)
         return integers_between(low, high, size, dtype)
 
     ranf = sample = random_sample

@@ -39,15 +39,13 @@ class CurrentRun:
     of this class, because generators that a program made while it was imported must find it; `drawing_from` sets it."""
 
     def __init__(self) -> None:
-        self.dice: Dice | None = None
-        self.num_draws = 0
-        self.corners: list[str] = []
-        self.bits: int | None = None
-        self.streams: dict[tuple, object] = {}  # how a generator began -> the one that draws
+        self.begin(None, [], None)
 
-    def begin(self, dice: Dice, corners: list[str], bits: int | None) -> None:
-        """A new run; the arguments are those of `drawing_from`."""
-        self.dice, self.num_draws, self.corners, self.bits, self.streams = dice, 0, corners, bits, {}
+    def begin(self, dice: Dice | None, corners: list[str], bits: int | None) -> None:
+        """A new run; the arguments are those of `drawing_from`, with None for the dice between runs."""
+        self.dice, self.corners, self.bits = dice, corners, bits
+        self.num_draws = 0
+        self.streams: dict[tuple, object] = {}  # how a generator began -> the one that draws
 
     def claim(self, origin: tuple, stream: object) -> None:
         """Undecided where another generator that began in the same way draws too: they give the same numbers."""
@@ -171,7 +169,9 @@ def stands_for(real: Any, name: str, kind: type[Exception] = ValueError) -> Call
 
 
 def shape_of(size: Any) -> tuple[int, ...]:
-    """A `size` of numpy's, a number or a tuple, as a shape."""
+    """Numpy's `size` (None, a number or a tuple) as a shape."""
+    if size is None:
+        return ()
     return (size,) if isinstance(size, int | np.integer) else tuple(size)
 
 

@@ -7,6 +7,7 @@ Read next: `generators.py`.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from ..no_verdict import undecided
 from .numpy_arrays import Undrawn, UndrawnArray
-from .stand_ins import THIS_RUN, Impossible, array_of, call_stand_in, refusing
+from .stand_ins import THIS_RUN, Impossible, array_of, call_stand_in, refusing, refusing_in_run
 from .torch_functions import is_in_place
 from .torch_tensor import ANSWERS, UndrawnTensor, elements_of, torch_name
 
@@ -34,6 +35,8 @@ MAY_DRAW = set(  # when they are told to, as in training
     "feature_alpha_dropout_ feature_dropout feature_dropout_ rrelu rrelu_ scaled_dot_product_attention "
     "lstm gru rnn_tanh rnn_relu multi_head_attention_forward".split()
 )
+# methods of torch.Generator
+SEEDING = "manual_seed seed set_state get_state clone_state set_offset graphsafe_set_state graphsafe_get_state".split()
 FROM_ARRAYS = {"tensor", "as_tensor", "from_numpy", "asarray"}
 
 
@@ -211,3 +214,16 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: tor
 def randperm(n: int, *, dtype: torch.dtype = torch.int64) -> Tensor:
     """The numbers below `n` in an order that is drawn."""
     return torch.tensor(THIS_RUN.order(n), dtype=dtype)
+
+
+class TorchGenerator(torch.Generator):
+    """Stands for the class; refused where it is made or seeded in a run."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> torch.Generator:
+        if THIS_RUN.dice is not None:
+            undecided("a torch.Generator is made in the call, so it draws the same numbers each time")
+        return super().__new__(cls, *args, **kwargs)
+
+
+for _name in filter(partial(hasattr, torch.Generator), SEEDING):
+    setattr(TorchGenerator, _name, refusing_in_run(f"torch.Generator.{_name}", getattr(torch.Generator, _name)))

@@ -122,6 +122,7 @@ for _kind, _operations in ((compared, COMPARISONS), (computed, ARITHMETIC), (map
 
 @answers("equal")
 def all_equal(input: Any, other: Any) -> bool:
+    """One answer for the whole tensor."""
     return tuple(input.shape) == tuple(other.shape) and bool(compared(operator.eq, input, other).all())
 
 
@@ -140,11 +141,13 @@ answers("clamp_max")(lambda input, max: clamped(input, None, max))
 
 @answers("where")
 def selected(condition: Tensor, input: Any, other: Any) -> Tensor | UndrawnTensor:
+    """Elements of `input` where the condition holds, else of `other`; the three are broadcast."""
     return tensor_of(elementwise(lambda c, a, b: a if c else b, condition, input, other), result_type(input, other))
 
 
 @answers_by_torch("cat concat concatenate stack")
 def joined(func: Callable, tensors: Any, dim: int = 0) -> Tensor | UndrawnTensor:
+    """Tensors, undrawn or real, behind one another along an old dimension or a new one."""
     like = func(list(map(dummy_of, tensors)), dim)
     join = np.stack if func.__name__ == "stack" else np.concatenate
     return tensor_of(join([np.asarray(elements_of(tensor), dtype=object) for tensor in tensors], axis=dim), like.dtype)
@@ -220,6 +223,7 @@ def searchsorted(
 
 @answers("bucketize")
 def bucketize(input: UndrawnTensor, boundaries: Tensor, *, right: bool = False) -> Tensor:
+    """The same with torch's other order of arguments."""
     return searchsorted(boundaries, input, right=right)
 
 

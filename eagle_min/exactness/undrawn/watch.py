@@ -29,7 +29,7 @@ from ..no_verdict import NoVerdict, Undecided, described, none_lost, undecided
 from .generators import BitSource, GeneratorSource, LegacySource, PythonSource, SeedSource
 from .numpy_arrays import UndrawnArray
 from .stand_ins import THIS_RUN, refusing, refusing_in_run
-from .torch_draws import TorchSource, from_array
+from .torch_draws import TorchGenerator, TorchSource, from_array
 
 # what errors say that are about the arrays and numbers which stand for others
 ABOUT_STAND_INS = re.compile(
@@ -50,21 +50,7 @@ CLASSES = {
     },
 }
 STATES = "manual_seed manual_seed_all seed seed_all get_rng_state set_rng_state initial_seed fork_rng".split()
-SEEDING = "manual_seed seed set_state get_state clone_state set_offset graphsafe_set_state graphsafe_get_state".split()
 ENTROPY = ((os, "urandom"), (os, "getrandom"), (uuid, "uuid1"), (uuid, "uuid4"))
-
-
-class TorchGenerator(torch.Generator):
-    """Stands for the class; refused where it is made or seeded in a run."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> torch.Generator:
-        if THIS_RUN.dice is not None:
-            undecided("a torch.Generator is made in the call, so it draws the same numbers each time")
-        return super().__new__(cls, *args, **kwargs)
-
-
-for _name in filter(partial(hasattr, torch.Generator), SEEDING):
-    setattr(TorchGenerator, _name, refusing_in_run(f"torch.Generator.{_name}", getattr(torch.Generator, _name)))
 
 
 def _from_numpy(real: Any, array: Any) -> Any:
