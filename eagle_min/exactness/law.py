@@ -2,13 +2,13 @@
 
 A program here is a function of a `Dice`. Its first run gets the first possible answer to every
 question; each later run repeats an earlier one up to some question and answers that one
-differently. The product of the probabilities of the answers belongs to the outcome of the run.
-With Fraction weights all sums are exact, and a bias of any size shows, where a histogram
-of a hundred thousand runs misses small ones.
+differently. The probability of a run is the product of the probabilities of its answers, and that
+of an outcome is the sum over the runs that end in it. With Fraction weights all of this is exact,
+and a bias of any size shows, where a histogram of a hundred thousand runs misses small ones.
 
 Cost: one run per sequence of answers, so a few tokens of a vocabulary of 3 or 4. Programs must be
 functions of their dice: state that is kept between runs shows up as a changed question and raises.
-Read next: `reasons.py`.
+Read next: `no_verdict.py`.
 """
 
 import math
@@ -25,8 +25,7 @@ from ..dice import Dice, Name, check_probability, check_weights
 from .no_verdict import NoVerdict
 
 Outcome = TypeVar("Outcome", bound=Hashable)
-Number = Fraction | float
-
+Number = Fraction | float  # a Fraction where arithmetic is exact
 
 MAX_QUESTIONS = 1000  # of one run: a loop that always goes on would never come to its end
 
@@ -100,7 +99,7 @@ class Limits:
 
     max_branches: int = 200_000  # sequences of answers
     max_seconds: float = math.inf
-    call_seconds: float = 10.0  # of one call of a function under test (see `guarded.py`)
+    call_seconds: float = 10.0  # of one call of a function under test (see `judge/call.py`)
 
     def __post_init__(self) -> None:
         require(self.max_branches >= 1, "max_branches", self.max_branches, "at least 1")

@@ -1,8 +1,9 @@
-"""Why there is no verdict: what ends a run without saying anything about the code under test.
+"""Why there is no verdict: what is raised when nothing can be said about the code under test.
 
-These are no Exceptions, which that code might catch. What it catches all the same (`except:`, a `return`
-in a `finally`) is not lost: each of them is noted when it is made, and raised at the end of the call.
-Read next: `undrawn.py`.
+The message is the reason. These are no subclasses of `Exception`, because the code under test may catch that. Some code
+catches everything (`except:`, a `return` in a `finally`); so each is noted when it is made, and `none_lost` raises
+the first of them at the end of the call.
+Read next: `undrawn/uniform.py`.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ PACKAGE = str(Path(__file__).parent)
 FOREIGN = ("numpy", "torch")  # their lines are not to blame either
 
 LONGEST = 200  # characters shown of what foreign code raised or returned
-OPEN: list[list["NoVerdict"]] = []  # a list for each `none_lost` that has begun, in any thread
+NOTES: list[list["NoVerdict"]] = []  # a list for each `none_lost` that has begun, in any thread
 
 
 class NoVerdict(BaseException):
@@ -24,7 +25,7 @@ class NoVerdict(BaseException):
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        for noted in OPEN:
+        for noted in NOTES:
             noted.append(self)
 
 
@@ -36,11 +37,11 @@ class Undecided(NoVerdict):
 def none_lost() -> Iterator[None]:
     """Raises at its end the first `NoVerdict` that was made inside, whether something caught it or not."""
     noted: list[NoVerdict] = []
-    OPEN.append(noted)
+    NOTES.append(noted)
     try:
         yield
     finally:
-        OPEN[:] = [other for other in OPEN if other is not noted]  # lists that are equal are not the same
+        NOTES[:] = [other for other in NOTES if other is not noted]  # lists that are equal are not the same
         if noted:
             raise noted[0]
 

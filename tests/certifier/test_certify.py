@@ -19,9 +19,9 @@ from eagle_min.exactness.acceptance.known_faults import KNOWN, name_of
 from eagle_min.exactness.judge.kinds import Sampler
 from eagle_min.exactness.judge.report import report
 from eagle_min.exactness.law import Limits, law
-from eagle_min.exactness.undrawn.number import Lattice, Lazy, Uniform
-from eagle_min.exactness.undrawn.stand_ins import drawing_from
-from eagle_min.exactness.undrawn.watch import watched
+from eagle_min.exactness.undrawn.number import UndrawnNumber
+from eagle_min.exactness.undrawn.uniform import LatticeUniform, Uniform
+from eagle_min.exactness.undrawn.watch import drawing_from, watched
 from eagle_min.exactness.worlds.tables import Table, World
 
 certifier = importlib.import_module("eagle_min.exactness.judge.search")  # its name is that of its function
@@ -193,14 +193,14 @@ MAPS = {
 @given(st.fractions(0, 1, max_denominator=12))
 def test_a_comparison_has_the_probability_of_its_interval(name, x):
     question, chance = MAPS[name]
-    found = law(lambda dice: bool(question(Lazy(Uniform(dice, ("u",), [])), x)))
+    found = law(lambda dice: bool(question(UndrawnNumber(Uniform(dice, ("u",), [])), x)))
     assert found.get(True, 0) == chance(x)
 
 
 @given(st.lists(st.fractions(0, 1, max_denominator=8), min_size=1, max_size=4))
 def test_several_questions_about_one_number_agree(thresholds):
     def program(dice):
-        u = Lazy(Uniform(dice, ("u",), []))
+        u = UndrawnNumber(Uniform(dice, ("u",), []))
         return tuple(u < x for x in thresholds)
 
     cuts = sorted({Fraction(0), Fraction(1), *thresholds})
@@ -213,7 +213,7 @@ def test_several_questions_about_one_number_agree(thresholds):
 
 @given(st.integers(1, 6))
 def test_a_rounded_number_picks_evenly(count):
-    found = law(lambda dice: int(Lazy(Uniform(dice, ("u",), [])) * count))
+    found = law(lambda dice: int(UndrawnNumber(Uniform(dice, ("u",), [])) * count))
     assert found == {number: Fraction(1, count) for number in range(count)}
 
 
@@ -251,7 +251,7 @@ def test_without_replacement_the_second_draw_knows_the_first():
 @given(st.integers(1, 4), st.fractions(-1, 2, max_denominator=40), st.booleans())
 def test_a_lattice_number_has_the_points_below_the_threshold(bits, x, closed):
     question = (lambda u: u <= x) if closed else (lambda u: u < x)
-    found = law(lambda dice: bool(question(Lazy(Lattice(dice, ("u",), [], bits)))))
+    found = law(lambda dice: bool(question(UndrawnNumber(LatticeUniform(dice, ("u",), [], bits)))))
     below = sum(k <= x * 2**bits if closed else k < x * 2**bits for k in range(2**bits))
     assert found.get(True, 0) == Fraction(below, 2**bits)
 

@@ -17,10 +17,9 @@ from draws import probabilities
 from eagle_min.exactness import certify
 from eagle_min.exactness.law import EnumeratingDice
 from eagle_min.exactness.no_verdict import Undecided, none_lost
-from eagle_min.exactness.undrawn.stand_ins import drawing_from
-from eagle_min.exactness.undrawn.torch_draws import DRAWS, REFUSED, SOMETIMES
-from eagle_min.exactness.undrawn.torch_functions import ANSWERS
-from eagle_min.exactness.undrawn.watch import DRAW_NOTHING, ENTROPY, watched
+from eagle_min.exactness.undrawn.torch_draws import MAY_DRAW, REFUSED, TorchSource
+from eagle_min.exactness.undrawn.torch_tensor import ANSWERS
+from eagle_min.exactness.undrawn.watch import DRAW_NOTHING, ENTROPY, drawing_from, watched
 
 UNDECIDED = {  # what is not understood, and what is said about it
     "^% of": lambda: np.random.rand() % 1 < 0.5,
@@ -190,10 +189,10 @@ OF_OTHER_MACHINES = {"miopen_rnn"}
 def test_every_operation_of_torch_that_draws_is_known():
     found = drawing_operations()
     assert len(found) > 30
-    assert found - set(DRAWS) - set(REFUSED) - SOMETIMES == OF_OTHER_MACHINES
+    assert found - set(TorchSource().draws) - set(REFUSED) - MAY_DRAW == OF_OTHER_MACHINES
 
 
 def test_answers_are_functions_of_torch():
     known = (torch, torch.Tensor)
     assert [name for name in ANSWERS if not any(hasattr(where, name) for where in known)] == []
-    assert all(len(inspect.signature(draw).parameters) > 1 for draw in DRAWS.values())
+    assert all(len(inspect.signature(draw).parameters) > 1 for draw in TorchSource().draws.values())

@@ -219,7 +219,7 @@ def wants_a_float() -> None:
 @pytest.mark.parametrize("check", [asserts_a_tensor, wants_a_float])
 def test_a_sampler_that_asks_for_types_is_not_refuted(check):
     verdict = certify(with_coin(check), "chain", num_worlds=2)
-    assert verdict.status == "undecided" and re.search("type of a random number|LazyTensor", verdict.reason)
+    assert verdict.status == "undecided" and re.search("type of a random number|UndrawnTensor", verdict.reason)
 
 
 def floats_only(draft_tokens, draft_probs, target_probs):

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from eagle_min.exactness import certify
 from eagle_min.exactness.law import law
 from eagle_min.exactness.no_verdict import Undecided
-from eagle_min.exactness.undrawn.number import Lattice, Lazy, Uniform
+from eagle_min.exactness.undrawn.number import UndrawnNumber
+from eagle_min.exactness.undrawn.uniform import LatticeUniform, Uniform
 
 
 def idiv(u, q):
@@ -262,7 +263,7 @@ def test_maps_that_are_not_monotone_have_the_law_of_their_points(x, bits):
         "fall": lambda u: math.floor((1 - u) * 2) >= x,
     }
     for name, question in questions.items():
-        found = law(lambda dice: bool(question(Lazy(Lattice(dice, ("u",), [], bits)))))  # noqa: B023
+        found = law(lambda dice: bool(question(UndrawnNumber(LatticeUniform(dice, ("u",), [], bits)))))  # noqa: B023
         points = [question(Fraction(k, 2**bits)) for k in range(2**bits)]
         assert found.get(True, 0) == Fraction(sum(points), len(points)), name
 
@@ -270,7 +271,7 @@ def test_maps_that_are_not_monotone_have_the_law_of_their_points(x, bits):
 @given(st.fractions(0, 1, max_denominator=12))
 def test_what_is_known_of_a_number_after_its_sign_is_kept(x):
     def program(dice):
-        u = Lazy(Uniform(dice, ("u",), []))
+        u = UndrawnNumber(Uniform(dice, ("u",), []))
         return bool(abs(2 * u - 1) < x), bool(u < Fraction(1, 2))
 
     assert law(program) == {key: c for key, c in laws_of_halves(x).items() if c}

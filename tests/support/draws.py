@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from eagle_min.exactness.law import law
-from eagle_min.exactness.undrawn.stand_ins import drawing_from, none_unwatched
-from eagle_min.exactness.undrawn.watch import watched
+from eagle_min.exactness.undrawn.watch import drawing_from, none_unwatched, watched
 
 PAIRS = [(0.25, 0.5), (0.3, 0.4), (0.5, 0.25), (0.0, 0.5)]  # p and q of a token
 

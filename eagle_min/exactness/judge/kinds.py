@@ -24,7 +24,7 @@ import numpy as np
 from ...dice import Dice, Name
 from ..law import Limits, Number, branches
 from ..no_verdict import described
-from ..undrawn.stand_ins import drawing_from
+from ..undrawn.watch import drawing_from
 from ..worlds.tables import Row, Text, World, drawn_tree, likeliest_tree, paths
 from .call import BrokenContract, OutOfTime, guarded
 

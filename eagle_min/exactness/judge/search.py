@@ -19,9 +19,8 @@ from ...config import is_count, require
 from ..acceptance.bounds import most_accepted
 from ..acceptance.known_faults import name_of
 from ..law import BranchLimit, HiddenState, Limits, Number, total_variation
-from ..undrawn.number import Undecided
-from ..undrawn.stand_ins import none_unwatched
-from ..undrawn.watch import watched
+from ..no_verdict import Undecided
+from ..undrawn.watch import none_unwatched, watched
 from ..worlds.always_tried import STANDING
 from ..worlds.decodings import Decoding, decodings, got_texts, in_fractions, named, wanted_texts
 from ..worlds.tables import World, batches, chains, hard_cases, independent, trees

@@ -1,0 +1,1 @@
+"""Random numbers that nobody has drawn, and the doors behind which they are."""

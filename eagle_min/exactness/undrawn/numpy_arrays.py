@@ -1,12 +1,12 @@
-"""What numpy does with numbers that nobody has drawn yet.
+"""Arrays of numbers that nobody has drawn, and what numpy's functions do with them.
 
-Arrays of dtype object call the operators of what they hold, which is nearly all that is needed. The
-rest is here: casts look at the dtype, and where numpy does not know what to do with such an array, the code
-under test is not to blame: the function is named and nothing is decided.
-Read next: `uniform.py`.
+Arrays of dtype object call the operators of the objects in them, so comparisons and arithmetic are right by
+themselves (`number.py`). Here is what else is needed: casts look at the dtype asked for, results become
+ordinary float arrays where nothing undrawn is left, and a function of numpy that fails on such an array is named as not
+understood, because the code under test is not to blame for that.
+Read next: `stand_ins.py`.
 """
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -15,9 +15,8 @@ import numpy as np
 
 from ..no_verdict import undecided
 
-Number = Fraction | float
-ORDERED = (np.minimum, np.maximum, np.fmin, np.fmax, np.clip)  # they treat NaN otherwise than comparisons do
-SAME = ("float32", "float64")  # roundings that the tolerance of a verdict allows for
+NAN_IS_SPECIAL = (np.minimum, np.maximum, np.fmin, np.fmax, np.clip)  # they treat it otherwise than comparisons do
+KEPT_DTYPES = ("float32", "float64")  # roundings that the tolerance of a verdict allows for
 
 
 def not_understood(operation: str) -> Callable[..., NoReturn]:
@@ -26,18 +25,19 @@ def not_understood(operation: str) -> Callable[..., NoReturn]:
 
 
 class Undrawn:
-    """Base of a number, an array and a tensor of such numbers: numpy and torch hand it each of their functions
-    that it is an argument of."""
+    """Base of the number, the array and the tensor: what none of them can answer, and the methods by which numpy and
+    torch hand them each of their functions that they are an argument of."""
 
     __slots__ = ()
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__":
-            return by_elements(f"numpy.{ufunc.__name__}", ufunc, inputs, kwargs)
-        return by_elements(f"numpy.{ufunc.__name__}.{method}", getattr(ufunc, method), inputs, kwargs)
+            return call_numpy(f"numpy.{ufunc.__name__}", ufunc, inputs, kwargs)
+        return call_numpy(f"numpy.{ufunc.__name__}.{method}", getattr(ufunc, method), inputs, kwargs)
 
     def __array_function__(self, func: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
-        return by_elements(f"numpy.{func.__name__}", searched if func is np.searchsorted else func, args, kwargs)
+        answer = searchsorted_one_by_one if func is np.searchsorted else func
+        return call_numpy(f"numpy.{func.__name__}", answer, args, kwargs)
 
     @classmethod
     def __torch_function__(cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> NoReturn:
@@ -58,7 +58,7 @@ class Undrawn:
 
 
 class UndrawnArray(Undrawn, np.ndarray):
-    """Array of dtype object whose elements are `Lazy` or numbers; stands for one of float64."""
+    """Array of dtype object, whose elements are undrawn or plain numbers; stands for one of float64."""
 
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
@@ -71,49 +71,35 @@ class UndrawnArray(Undrawn, np.ndarray):
     tobytes = Undrawn._looked_at
 
 
-def plain(value: Any) -> Number:
-    """A Python number from a scalar of Python or numpy; Fractions and integers stay exact. NotImplemented for
-    anything else: arrays and tensors deal with their elements themselves."""
-    if isinstance(value, Fraction | float):
-        return value
-    if isinstance(value, int | np.integer | np.bool_):
-        return Fraction(int(value))
-    return float(value) if isinstance(value, np.floating) else NotImplemented
-
-
-def reciprocal(x: Number) -> Number:
-    """1 / x on the numbers from 0 on; a threshold below them is passed by all."""
-    return 1 / x if x > 0 else math.inf
-
-
 def keeps_number(dtype: str) -> bool:
     """Does a cast to the dtype of that name leave the number as it is? False: it is cut to an integer. Undecided
     for what rounds it otherwise."""
-    if dtype in SAME:
+    if dtype in KEPT_DTYPES:
         return True
     if not dtype.startswith(("int", "uint")):
         undecided(f"the code rounds the random number to {dtype}")
     return False
 
 
-def by_elements(name: str, function: Callable, args: tuple, kwargs: dict) -> Any:
-    """`function` of arrays of dtype object; undecided when it cannot deal with them."""
+def call_numpy(name: str, function: Callable, args: tuple, kwargs: dict) -> Any:
+    """The function `name` of numpy, called with arrays of dtype object. Undecided when it cannot deal with them."""
     if kwargs.get("where", True) is not True and kwargs.get("out") is None:
         undecided(f"{name}(where=...) is not understood without out=")
-    if function in ORDERED and any(np.any(x != x) for x in args if isinstance(x, float | np.ndarray | np.floating)):
+    known = (x for x in args if isinstance(x, float | np.ndarray | np.floating))
+    if function in NAN_IS_SPECIAL and any(np.any(x != x) for x in known):
         undecided(f"{name} of a random number and NaN is not understood")
     try:
-        result = function(*opened(args), **opened(kwargs))
+        result = function(*to_objects(args), **to_objects(kwargs))
     except Exception as error:
         undecided(f"{name} of a random number is not understood: {error}")
     out = kwargs.get("out")
     if out is not None:
         return out[0] if isinstance(out, tuple) and len(out) == 1 else out
-    return tuple(map(closed, result)) if isinstance(result, tuple) else closed(result)
+    return tuple(map(from_objects, result)) if isinstance(result, tuple) else from_objects(result)
 
 
-def opened(value: Any) -> Any:
-    """The same with plain arrays of dtype object in it."""
+def to_objects(value: Any) -> Any:
+    """The same with ordinary arrays of dtype object in the place of what is undrawn, also inside lists and dicts."""
     if isinstance(value, UndrawnArray):
         return value.view(np.ndarray)
     if isinstance(value, Undrawn):
@@ -121,24 +107,24 @@ def opened(value: Any) -> Any:
         array[()] = value
         return array
     if isinstance(value, list | tuple):
-        return type(value)(map(opened, value))
-    return {key: opened(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return type(value)(map(to_objects, value))
+    return {key: to_objects(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def closed(result: Any) -> Any:
-    """What numpy would return: of dtype object only where numbers are still undrawn, or are Fractions."""
+def from_objects(result: Any) -> Any:
+    """A result as numpy would return it: of dtype object only where numbers are still undrawn, or are Fractions."""
     if type(result) is int:
         return np.float64(result)  # from rounding: numpy rounds to a float
     if not isinstance(result, np.ndarray) or result.dtype != object:
         return result
     if result.ndim == 0:
-        return closed(result[()])
+        return from_objects(result[()])
     if any(isinstance(item, Undrawn) for item in result.flat):
         return result.view(UndrawnArray)
     return result if any(isinstance(item, Fraction) for item in result.flat) else result.astype(np.float64)
 
 
-def searched(a: np.ndarray, v: np.ndarray, side: str = "left", sorter: Any = None) -> Any:
-    """`numpy.searchsorted` one number at a time: it compares several with each other, only to be faster."""
-    found = [np.searchsorted(a, opened(item), side, sorter) for item in v.flat]
+def searchsorted_one_by_one(a: np.ndarray, v: np.ndarray, side: str = "left", sorter: Any = None) -> Any:
+    """`numpy.searchsorted` one number at a time: of several it compares one with another, only to be faster."""
+    found = [np.searchsorted(a, to_objects(item), side, sorter) for item in v.flat]
     return found[0] if v.ndim == 0 else np.array(found).reshape(v.shape)

@@ -1,10 +1,13 @@
 """What stands for the functions of torch that draw, while a program is watched.
 
-Torch asks a mode about each of its functions. What is drawn into a tensor in place belongs to its storage,
-so that all its views see it. Read next: `watch.py`.
+Torch asks a mode (`TorchSource`) about each of its functions. Those that draw choices ask dice, those that draw uniform
+numbers give an `UndrawnTensor`. What is drawn into a real tensor in place is kept for the whole of its memory,
+so that all its views see it.
+Read next: `generators.py`.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,26 +17,26 @@ from torch.overrides import TorchFunctionMode
 
 from ..no_verdict import undecided
 from .numpy_arrays import Undrawn, UndrawnArray
-from .stand_ins import CURRENT, Impossible, answered, even, filled, refuse, several
-from .torch_functions import WRITING, LazyTensor, torch_name
-from .torch_tensor import items_of
+from .stand_ins import THIS_RUN, Impossible, array_of, call_stand_in, refusing, refusing_in_run
+from .torch_functions import is_in_place
+from .torch_tensor import ANSWERS, UndrawnTensor, elements_of, torch_name
 
-RACE, NORMAL = "a race of exponential numbers", "a normal number"
-REFUSED = {
-    **dict.fromkeys(("exponential_",), RACE),
-    **dict.fromkeys(("randn", "randn_like", "normal", "normal_", "log_normal_"), NORMAL),
+REFUSED = {  # name in torch -> what it is called where it cannot be enumerated
+    "exponential_": "a race of exponential numbers",
+    **dict.fromkeys(("randn", "randn_like", "normal", "normal_", "log_normal_"), "a normal number"),
     **{
         name: f"torch.{name}"
         for name in "poisson binomial cauchy_ geometric_ random_ _standard_gamma _sample_dirichlet rrelu_with_noise "
         "gumbel_softmax fractional_max_pool2d fractional_max_pool3d native_dropout".split()
     },
 }
-# these draw only when they are told to, as in training
-SOMETIMES = set(
+MAY_DRAW = set(  # when they are told to, as in training
     "dropout dropout_ dropout1d dropout2d dropout3d alpha_dropout alpha_dropout_ feature_alpha_dropout "
     "feature_alpha_dropout_ feature_dropout feature_dropout_ rrelu rrelu_ scaled_dot_product_attention "
     "lstm gru rnn_tanh rnn_relu multi_head_attention_forward".split()
 )
+# methods of torch.Generator
+SEEDING = "manual_seed seed set_state get_state clone_state set_offset graphsafe_set_state graphsafe_get_state".split()
 FROM_ARRAYS = {"tensor", "as_tensor", "from_numpy", "asarray"}
 
 
@@ -42,59 +45,75 @@ class TorchSource(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
-        # storage -> a tensor that keeps it, and the elements of the whole of it
-        self.drawn_into: dict[int, tuple[Tensor, LazyTensor]] = {}
+        # address of a tensor's memory -> the tensor, which keeps it from being freed, and the elements of the whole
+        self.drawn_into: dict[int, tuple[Tensor, UndrawnTensor]] = {}
+        draws = (rand, rand_like, bernoulli, bernoulli_, multinomial, randint, randint_like, randperm)
+        self.draws: dict[str, Callable] = {draw.__name__: draw for draw in (*draws, self.uniform_)}
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         name, kwargs = torch_name(func), kwargs or {}
         if name in REFUSED:
-            refuse(REFUSED[name])()
+            refusing(REFUSED[name])()
         if self.drawn_into:
-            args, kwargs = self.seen(args), self.seen(kwargs)
-        if name in DRAWS:
-            return answered(f"torch.{name}", DRAWS[name], (self, *args), kwargs, RuntimeError)
+            args, kwargs = self.as_drawn(args), self.as_drawn(kwargs)
+        if name in self.draws:
+            return call_stand_in(f"torch.{name}", self.draws[name], args, kwargs, RuntimeError)
         if not holds_undrawn((args, kwargs)):
-            return sometimes(name, func, args, kwargs) if name in SOMETIMES else func(*args, **kwargs)
+            return unless_it_draws(name, func, args, kwargs) if name in MAY_DRAW else func(*args, **kwargs)
         if name in FROM_ARRAYS:
-            return answered(f"torch.{name}", from_array, args, kwargs, RuntimeError)
-        if name in WRITING and isinstance(args[0], Tensor):
-            written, args = args[0], (self.taken(args[0]), *args[1:])
-            LazyTensor.__torch_function__(func, types, args, kwargs)
-            return written
-        return LazyTensor.__torch_function__(func, types, args, kwargs)
+            return call_stand_in(f"torch.{name}", from_array, args, kwargs, RuntimeError)
+        written = args[0] if writes(name) and isinstance(args[0], Tensor) else None
+        if written is not None:
+            args = (self.writable(written), *args[1:])
+        result = UndrawnTensor.__torch_function__(func, types, args, kwargs)
+        return result if written is None else written
 
-    def seen(self, value: Any) -> Any:
-        """The same with the elements of tensors that were drawn into."""
+    def as_drawn(self, value: Any) -> Any:
+        """The same with undrawn tensors in the place of real ones that were drawn into."""
         if isinstance(value, Tensor):
-            _, whole = self.drawn_into.get(storage_of(value), (None, None))
+            _, whole = self.drawn_into.get(memory_of(value), (None, None))
             return value if whole is None else view(whole, value)
         if isinstance(value, dict):
-            return {key: self.seen(item) for key, item in value.items()}
-        return type(value)(map(self.seen, value)) if type(value) in (list, tuple) else value
+            return {key: self.as_drawn(item) for key, item in value.items()}
+        return type(value)(map(self.as_drawn, value)) if type(value) in (list, tuple) else value
 
-    def taken(self, tensor: Tensor | LazyTensor) -> LazyTensor:
-        """The elements of a tensor that is about to be drawn into."""
-        if isinstance(tensor, LazyTensor):
+    def writable(self, tensor: Tensor | UndrawnTensor) -> UndrawnTensor:
+        """An undrawn tensor in the place of a real one that is about to be drawn into."""
+        if isinstance(tensor, UndrawnTensor):
             return tensor
         if tensor.numel() == 0:
-            return LazyTensor.of(np.empty(tensor.shape, dtype=object), tensor.dtype)
-        whole = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
-        lazy = LazyTensor.of(np.array(whole.double().tolist(), dtype=object), tensor.dtype)
-        self.drawn_into[storage_of(tensor)] = tensor, lazy
-        return view(lazy, tensor)
+            return UndrawnTensor.of(np.empty(tensor.shape, dtype=object), tensor.dtype)
+        memory = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
+        whole = UndrawnTensor.of(elements_of(memory), tensor.dtype)
+        self.drawn_into[memory_of(tensor)] = tensor, whole
+        return view(whole, tensor)
+
+    def uniform_(self, input: Any, low: float = 0.0, high: float = 1.0, **names: float) -> Any:
+        """Numbers between `low` and `high` (torch's `from` and `to`), written into the tensor."""
+        low, high = names.pop("from", low), names.pop("to", high)
+        if names:
+            raise TypeError(f"{names}")
+        drawn = uniform_tensor(input.shape, input.dtype) * (high - low) + low
+        self.writable(input).write(elements_of(drawn))
+        return input
 
 
-def storage_of(tensor: Tensor) -> int:
+def writes(name: str) -> bool:
+    """Does this function write into its first argument, and is it understood?"""
+    return name in ANSWERS and (is_in_place(name) or name == "__setitem__")
+
+
+def memory_of(tensor: Tensor) -> int:
     """What tensors that share memory have in common; 0 where there is none."""
     return tensor.untyped_storage().data_ptr() if tensor.layout == torch.strided and tensor.device.type == "cpu" else 0
 
 
-def view(whole: LazyTensor, like: Tensor) -> LazyTensor:
-    """The elements of a storage where `like` has them."""
+def view(whole: UndrawnTensor, like: Tensor) -> UndrawnTensor:
+    """The elements of a tensor's memory where `like` has them."""
     if like.dtype != whole.dtype:
         undecided(f"a tensor of {whole.dtype} with random numbers is read as {like.dtype}")
     places = whole.places.as_strided(like.shape, like.stride(), like.storage_offset())
-    return LazyTensor(whole.store, places, whole.dtype)
+    return UndrawnTensor(whole.store, places, whole.dtype)
 
 
 def holds_undrawn(value: Any) -> bool:
@@ -104,23 +123,23 @@ def holds_undrawn(value: Any) -> bool:
     return any(map(holds_undrawn, value)) if type(value) in (list, tuple) else isinstance(value, Undrawn)
 
 
-def sometimes(name: str, func: Callable, args: tuple, kwargs: dict) -> Any:
-    """The function itself, unless it draws."""
+def unless_it_draws(name: str, func: Callable, args: tuple, kwargs: dict) -> Any:
+    """What a function in `MAY_DRAW` returns; refused where it drew."""
     before = torch.default_generator.get_state()
     result = func(*args, **kwargs)
     if not torch.equal(before, torch.default_generator.get_state()):
-        refuse(f"torch.{name}")()
+        refusing(f"torch.{name}")()
     return result
 
 
-def from_array(data: Any, *, dtype: torch.dtype | None = None) -> LazyTensor:
-    """`torch.tensor` and its like, of numbers that nobody has drawn: those of an array are shared where torch does."""
+def from_array(data: Any, *, dtype: torch.dtype | None = None) -> UndrawnTensor:
+    """`torch.tensor` and its like, of numbers that nobody has drawn; always a copy."""
     usual = torch.float64 if isinstance(data, UndrawnArray) else torch.get_default_dtype()
-    return LazyTensor.of(data, dtype or usual)
+    return UndrawnTensor.of(data, dtype or usual)
 
 
-def like_of(*args: Any, **kwargs: Any) -> Tensor:
-    """A tensor without memory; torch itself finds its shape and dtype."""
+def without_memory(*args: Any, **kwargs: Any) -> Tensor:
+    """A tensor of shape and dtype only, as torch reads them from the arguments."""
     return torch.empty(*args, **kwargs, device="meta")
 
 
@@ -130,54 +149,44 @@ def only_floating(name: str, dtype: torch.dtype) -> None:
         raise Impossible(f'"{name}" not implemented for {dtype}', NotImplementedError)
 
 
-def coins(shape: Any, dtype: torch.dtype) -> LazyTensor:
+def uniform_tensor(shape: Any, dtype: torch.dtype) -> UndrawnTensor:
     """Uniform numbers in [0, 1)."""
     only_floating("check_uniform_bounds", dtype)
-    return LazyTensor.of(filled(tuple(shape)), dtype)
+    return UndrawnTensor.of(array_of(tuple(shape)), dtype)
 
 
-def rand(mode: TorchSource, *size: Any, **kwargs: Any) -> LazyTensor:
-    """Coins in the shape that torch itself finds."""
-    like = like_of(*size, **kwargs)
-    return coins(like.shape, like.dtype)
+def rand(*size: Any, **kwargs: Any) -> UndrawnTensor:
+    """Uniform numbers in the shape that torch reads from the arguments."""
+    like = without_memory(*size, **kwargs)
+    return uniform_tensor(like.shape, like.dtype)
 
 
-def rand_like(mode: TorchSource, input: Any, *, dtype: torch.dtype | None = None) -> LazyTensor:
-    """Coins in the shape of another tensor."""
-    return coins(input.shape, dtype or input.dtype)
+def rand_like(input: Any, *, dtype: torch.dtype | None = None) -> UndrawnTensor:
+    """Uniform numbers in the shape of another tensor."""
+    return uniform_tensor(input.shape, dtype or input.dtype)
 
 
-def uniform_(mode: TorchSource, input: Any, low: float = 0.0, high: float = 1.0, **names: float) -> Any:
-    """Coins between `low` and `high` (torch's `from` and `to`), written into the tensor."""
-    low, high = names.pop("from", low), names.pop("to", high)
-    if names:
-        raise TypeError(f"{names}")
-    drawn = coins(input.shape, input.dtype) * (high - low) + low
-    mode.taken(input).write(items_of(drawn))
-    return input
-
-
-def bernoulli(mode: TorchSource, input: Tensor, p: float | None = None) -> Tensor:
+def bernoulli(input: Tensor, p: float | None = None) -> Tensor:
     """1 with the probabilities of `input`, or with `p`; in the dtype of `input`."""
     if p is None:
         only_floating("bernoulli_tensor_cpu_p_", input.dtype)
     chances = input.double() if p is None else torch.full(input.shape, float(p))
-    drawn = [float(CURRENT.accept(x)) for x in chances.flatten().tolist()]
+    drawn = [float(THIS_RUN.accept(x)) for x in chances.flatten().tolist()]
     return torch.tensor(drawn, dtype=input.dtype).reshape(input.shape)
 
 
-def bernoulli_(mode: TorchSource, input: Tensor, p: Any = 0.5) -> Tensor:
+def bernoulli_(input: Tensor, p: Any = 0.5) -> Tensor:
     """The same, written into the tensor."""
     chances = torch.as_tensor(p, dtype=torch.float64).expand(input.shape)
-    return input.copy_(bernoulli(mode, chances))
+    return input.copy_(bernoulli(chances))
 
 
-def multinomial(mode: TorchSource, input: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
     """Indices drawn by the weights of each row: (..., num_samples)."""
     if not input.is_floating_point():
         raise Impossible(f"multinomial only supports floating-point dtypes for input, got: {input.dtype}")
     rows = input.reshape(-1, input.shape[-1]).double().numpy()
-    drawn = torch.tensor([several(row, num_samples, replacement) for row in rows])
+    drawn = torch.tensor([THIS_RUN.indices(row, num_samples, replacement) for row in rows])
     return drawn.reshape(*input.shape[:-1], num_samples)
 
 
@@ -185,31 +194,36 @@ def integers(low: int, high: int, like: Tensor) -> Tensor:
     """Integers from `low` to `high` - 1, in the shape and dtype of `like`."""
     if high <= low:
         raise Impossible(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    drawn = [low + CURRENT.pick(even(high - low)) for _ in range(like.numel())]
+    drawn = [low + THIS_RUN.below(high - low) for _ in range(like.numel())]
     return torch.tensor(drawn, dtype=torch.int64).reshape(like.shape).to(like.dtype)
 
 
-def randint(mode: TorchSource, *args: Any, low: int = 0, dtype: torch.dtype = torch.int64, **names: Any) -> Tensor:
+def randint(*args: Any, low: int = 0, dtype: torch.dtype = torch.int64, **names: Any) -> Tensor:
     """Integers from `low` to `high` - 1; torch takes `low`, `high` and `size` by place or by name."""
     keys = ["low", "high", "size"][-(len(args) + len(names)) :]
     given = {"low": low, **dict(zip([key for key in keys if key not in names], args, strict=True)), **names}
-    return integers(given.pop("low"), given.pop("high"), like_of(given.pop("size"), **given, dtype=dtype))
+    return integers(given.pop("low"), given.pop("high"), without_memory(given.pop("size"), **given, dtype=dtype))
 
 
-def randint_like(
-    mode: TorchSource, input: Tensor, low: int, high: int | None = None, *, dtype: torch.dtype | None = None
-) -> Tensor:
+def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: torch.dtype | None = None) -> Tensor:
     """The same in the shape and dtype of another tensor."""
     low, high = (0, low) if high is None else (low, high)
-    return integers(low, high, like_of(input.shape, dtype=dtype or input.dtype))
+    return integers(low, high, without_memory(input.shape, dtype=dtype or input.dtype))
 
 
-def randperm(mode: TorchSource, n: int, *, dtype: torch.dtype = torch.int64) -> Tensor:
+def randperm(n: int, *, dtype: torch.dtype = torch.int64) -> Tensor:
     """The numbers below `n` in an order that is drawn."""
-    return torch.tensor(several([1] * n, n, replace=False), dtype=dtype)
+    return torch.tensor(THIS_RUN.order(n), dtype=dtype)
 
 
-DRAWS: dict[str, Callable] = {
-    draw.__name__: draw
-    for draw in (rand, rand_like, uniform_, bernoulli, bernoulli_, multinomial, randint, randint_like, randperm)
-}
+class TorchGenerator(torch.Generator):
+    """Stands for the class; refused where it is made or seeded in a run."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> torch.Generator:
+        if THIS_RUN.dice is not None:
+            undecided("a torch.Generator is made in the call, so it draws the same numbers each time")
+        return super().__new__(cls, *args, **kwargs)
+
+
+for _name in filter(partial(hasattr, torch.Generator), SEEDING):
+    setattr(TorchGenerator, _name, refusing_in_run(f"torch.Generator.{_name}", getattr(torch.Generator, _name)))
