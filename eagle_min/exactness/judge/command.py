@@ -24,14 +24,15 @@ from ..law import Limits
 from ..no_verdict import NoVerdict, Undecided, described
 from ..undrawn.watch import watched
 from .bet import certify_by_samples
+from .kinds import KINDS
 from .report import EXIT_STATUS, report
-from .search import LIMITS, WORLDS, certify
+from .search import LIMITS, certify
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("function", metavar="FILE.py:FUNCTION", help="the sampler")
-    parser.add_argument("--kind", required=True, help=f"how it is called: {', '.join(WORLDS)}")
+    parser.add_argument("--kind", required=True, help=f"how it is called: {', '.join(KINDS)}")
     parser.add_argument("--exact", action="store_true", help="hand over Fractions and compare with ==")
     parser.add_argument("--bits", type=int, help="coins k / 2^BITS, and only the support is judged (1 to 24)")
     parser.add_argument("--sample", type=int, metavar="N", help="do not enumerate: N real texts a world, a test")
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Certify and report. ValueError or FileNotFoundError for what cannot be called."""
-    require(args.kind in WORLDS, "kind", args.kind, f"one of {', '.join(WORLDS)}")
+    require(args.kind in KINDS, "kind", args.kind, f"one of {', '.join(KINDS)}")
     limits = limits_of(args)
     if args.sample is not None:
         return sample(args)

@@ -107,7 +107,7 @@ FAULTS = (
     ),
     Fault(
         "draft laws of a chain are one place on",
-        X + "judge.kinds",
+        X + "judge.cycles",
         "for t in texts[:-1]]",
         "for t in texts[1:]]",
         TESTS + "test_right_samplers_are_exact",
@@ -115,7 +115,7 @@ FAULTS = (
     ),
     Fault(
         "every law is close enough",
-        X + "judge.kinds",
+        X + "judge.verdict",
         "TOLERANCE = 1e-6",
         "TOLERANCE = 1.0",
         TESTS + "test_wrong_samplers_are_refuted_by_a_small_world",
@@ -228,8 +228,8 @@ FAULTS = (
     Fault(
         "laws are shown behind nothing, whatever the prompt",
         X + "judge.report",
-        "start, tables = (world.prompt, world.world)",
-        "start, tables = ((), world.world)",
+        "place.prompt if isinstance(place, Decoding) else ()",
+        "()",
         "tests/certifier/test_certify_command.py::test_laws_are_shown_behind_what_comes_before_a_wrong_token",
         "beginner",
     ),
