@@ -1,4 +1,4 @@
-"""The exact law of a rule of verification needs neither torch nor Hypothesis; what needs them is there when asked for."""
+"""The exact law of a rule of verification needs neither torch nor Hypothesis; what does is there when asked for."""
 
 import subprocess
 import sys

@@ -3,7 +3,7 @@
 A decoder is told more than one step of verification is: a prompt, how many tokens to give, stop tokens, and how to
 process the target's law (`SAMPLINGS`). A `Decoding` is a world with all that. Its right answer is found here from the
 definitions alone: `plain_law` draws one token after the other from the `processed` law, up to a stop token
-or the limit. The law of the decoder under test is found in `judge/decoders.py`. Read next: `always_tried.py`.
+or the limit. The law of the decoder under test is found in `judge/decoders.py`. Read next: `drawn.py`.
 """
 
 import math

@@ -6,7 +6,7 @@ everything in a world is enumerated: two to four tokens, up to four drafts. Shap
 worlds would rarely have come more often here than chance has it; `tests/certifier/test_worlds.py` counts how often.
 
 Every draw is a choice among listed values. What is listed first is simplest, and shrinking moves towards it.
-Read next: `decodings.py`.
+Read next: `always_tried.py`.
 """
 
 from dataclasses import replace

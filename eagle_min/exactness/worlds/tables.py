@@ -5,7 +5,7 @@ in Fractions, and the text decides which of them holds. Every token of the text 
 sampler that reads the law of a wrong place reads a wrong law, and its output shows it. What the target itself
 says about the next few tokens is a product of table entries: `joint_law`.
 
-A text is a tuple of token ids, without a prompt; the law of texts gives each its probability. Read next: `drawn.py`.
+A text is a tuple of token ids, without a prompt; the law of texts gives each its probability. Read next: `decodings.py`.
 """
 
 from dataclasses import dataclass
