@@ -40,9 +40,9 @@ def greedy_equality() -> None:
     passed = []
     for name, kind, shape, verifier in FAULTS:
         sampler = Sampler(verifier, KINDS[kind], exact=True, limits=Limits())
-        laws = [sampler.laws(World(table, draft, *shape)) for table in greedy]
+        laws = [sampler.got_and_wanted(World(table, draft, *shape)) for table in greedy]
         equal = sum(got == wanted for got, wanted in laws)
-        off = total_variation(*sampler.laws(World(target, draft, *shape)))
+        off = total_variation(*sampler.got_and_wanted(World(target, draft, *shape)))
         passed += [equal == len(greedy)]
         print(f"{name:<35} greedy: {equal} of {len(greedy)} texts right; temperature 1: {off_by(off)}")
         assert off > 0

@@ -53,7 +53,7 @@ def shares(kind: str, parts_of: Callable[[World | Decoding], dict[str, bool]]) -
 
 @pytest.mark.parametrize(("num_rows", "vocab_size"), list(product((2, 3), (2, 3))))
 def test_which_row_comes_depends_on_every_token_and_on_their_order(num_rows, vocab_size):
-    """At each index of each text of up to five tokens; the shares that `STATES` is said to reach."""
+    """At each index of each text of up to five tokens; the shares that `NEXT_STATE` is said to reach."""
     row = Table(tuple((Fraction(number),) for number in range(num_rows)))
 
     def share(pairs: Iterable[tuple[Text, Text]]) -> float:

@@ -68,7 +68,7 @@ SIBLINGS = ((-1, 0, 0), (0, 0, 1))
 P, Q = law_of(5, 3, 2), law_of(2, 5, 3)
 BASE = Table((P,)), Table((Q,))  # its residual (p - q)+ has one token
 SECOND = Table((law_of(4, 3, 2, 1),)), Table((law_of(1, 2, 3, 4),))  # here it has two
-# Targets that depend on the text; which law is whose follows from `Table` and its STATES, and each row says what it
+# Targets that depend on the text; which law is whose follows from `Table` and its NEXT_STATE, and each row says what it
 # needs of it. Behind one token, 0, 1 or 2, comes the second, first or second of two laws, the second, third or first of
 # three.
 TWO_LAWS = Table((P, law_of(1, 1, 8))), Table((Q,))

@@ -85,7 +85,7 @@ def cycle_law(row: Faulty, world: World, text: Text) -> TextLaw:
 
 def whole_texts(row: Faulty, decoding: Decoding) -> tuple[TextLaw, TextLaw]:
     """Got and wanted, END behind each text, so that a text that ends is no beginning of a longer one."""
-    laws = enumerated(row).laws(decoding)
+    laws = enumerated(row).got_and_wanted(decoding)
     return tuple({(*text, END): chance for text, chance in found.items()} for found in laws)
 
 
@@ -100,7 +100,7 @@ def laws_over(row: Faulty, world: World | Decoding, num_cycles: int) -> tuple[Te
         if row.kind == "loop":
             return whole_texts(row, world)
         if row.kind == "batch":
-            return tuple(map(flat, enumerated(row).laws(world)))
+            return tuple(map(flat, enumerated(row).got_and_wanted(world)))
         got = cycle_law(row, world, ())
         length = max(map(len, got)) + num_cycles - 1
         if num_cycles == 2:

@@ -91,19 +91,12 @@ def refuting_world(found: Counterexample) -> list[str]:
     return lines
 
 
-def world_lines(place: AnyWorld, texts: Sequence[Text]) -> list[str]:
-    """Shape, what a whole decoder was told, and the laws from which the tokens of `texts` come."""
-    told, world = [], world_of(place)
-    if isinstance(place, Decoding):
-        drafted = "children drawn" if place.sampled else "the draft's likeliest children"
-        told = [
-            f"prompt {list(place.prompt)}, at most {place.max_new_tokens} tokens, stop {sorted(place.stop)}, "
-            f"{in_words(place.sampling)}, {drafted}"
-            + ("" if place.silent is None else f", nothing drafted behind {place.silent}"),
-            "where tokens are equally likely the smaller ids stay",
-        ]
+def world_lines(any_world: AnyWorld, texts: Sequence[Text]) -> list[str]:
+    """What a whole decoder was told, the shape, and the laws from which the tokens of `texts` come."""
+    world, reached = world_of(any_world), beginnings(any_world, texts)
     ranks = f", ranks {list(world.ranks)}" if any(world.ranks) else ""
-    lines, reached = [*told, f"draft: parents {list(world.parents)}{ranks}"], beginnings(place, texts)
+    lines = told(any_world) if isinstance(any_world, Decoding) else []
+    lines.append(f"draft: parents {list(world.parents)}{ranks}")
     for text in reached[:MOST_LAWS]:
         lines.append(f"behind {name(text):<8} p = {row(world.target(text))}   q = {row(world.draft(text))}")
     if len(reached) > MOST_LAWS:
@@ -111,10 +104,21 @@ def world_lines(place: AnyWorld, texts: Sequence[Text]) -> list[str]:
     return lines
 
 
-def beginnings(place: AnyWorld, texts: Sequence[Text]) -> list[Text]:
+def told(decoding: Decoding) -> list[str]:
+    """What a whole decoder was told."""
+    drafted = "children drawn" if decoding.sampled else "the draft's likeliest children"
+    silent = "" if decoding.silent is None else f", nothing drafted behind {decoding.silent}"
+    return [
+        f"prompt {list(decoding.prompt)}, at most {decoding.max_new_tokens} tokens, stop {sorted(decoding.stop)}, "
+        f"{in_words(decoding.sampling)}, {drafted}{silent}",
+        "where tokens are equally likely the smaller ids stay",
+    ]
+
+
+def beginnings(any_world: AnyWorld, texts: Sequence[Text]) -> list[Text]:
     """What stands before each token of `texts`, prompt included and the shortest first; where there are no texts,
     before the first token and the second of any."""
-    world, start = world_of(place), place.prompt if isinstance(place, Decoding) else ()
+    world, start = world_of(any_world), any_world.prompt if isinstance(any_world, Decoding) else ()
     if world.sizes and texts:  # each has a row for each sequence
         rows = [pair for text in texts for pair in zip(prompts(world), text)]
     else:

@@ -75,7 +75,7 @@ class Sampler:
         with drawing_from(dice, self.corners, self.bits):
             return self.function(*arguments, **more)
 
-    def laws(self, world: AnyWorld) -> tuple[TextLaw, TextLaw]:
+    def got_and_wanted(self, world: AnyWorld) -> tuple[TextLaw, TextLaw]:
         """Got and wanted in a world."""
         return self.kind.laws.got(self, world)[0], self.kind.laws.wanted(world)
 

@@ -175,7 +175,7 @@ def known_faults_like(sampler: Sampler, found: Counterexample) -> str | None:
     for known in sampler.kind.known_faults:
         other = Sampler(known.sampler, sampler.kind, sampler.exact, sampler.limits)
         try:
-            law, _ = other.laws(found.world)
+            law, _ = other.got_and_wanted(found.world)
         except (BrokenContract, BranchLimit):
             continue
         if total_variation(law, found.got) <= TOLERANCE:

@@ -54,14 +54,14 @@ class Verdict:
     committed_at_most: Number = 0  # an upper bound of the same for every exact rule
     hangs: AnyWorld | None = None  # where a call did not return
 
-    def add_passed(self, place: AnyWorld, distance: Number) -> None:
+    def add_passed(self, any_world: AnyWorld, distance: Number) -> None:
         """One more world, in which the two laws are so far apart."""
-        world = world_of(place)
+        world = world_of(any_world)
         self.num_worlds += 1
         self.largest_distance = max(self.largest_distance, distance)
         self.most_tokens = max(self.most_tokens, world.vocab_size)
         self.most_drafted = max(self.most_drafted, world.num_drafted)
         self.most_levels = max(self.most_levels, world.num_levels)
         self.hard.update(hard_cases(world))
-        if isinstance(place, Decoding):
-            self.samplings[in_words(place.sampling)] += 1
+        if isinstance(any_world, Decoding):
+            self.samplings[in_words(any_world.sampling)] += 1

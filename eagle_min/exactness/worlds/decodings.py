@@ -45,14 +45,14 @@ class Decoding:
 AnyWorld = World | Decoding
 
 
-def world_of(place: AnyWorld) -> World:
+def world_of(any_world: AnyWorld) -> World:
     """The tables and the shape, also those of a decoder's world."""
-    return place.world if isinstance(place, Decoding) else place
+    return any_world.world if isinstance(any_world, Decoding) else any_world
 
 
-def in_fractions(place: AnyWorld) -> bool:
+def in_fractions(any_world: AnyWorld) -> bool:
     """Can a sampler compute with Fractions here? A temperature of 2 takes roots."""
-    return not isinstance(place, Decoding) or place.sampling.temperature <= 1
+    return not isinstance(any_world, Decoding) or any_world.sampling.temperature <= 1
 
 
 def processed(row: Row, sampling: SamplingConfig) -> Row:

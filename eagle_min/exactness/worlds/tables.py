@@ -5,7 +5,7 @@ in Fractions, and the text decides which of them holds. Every token of the text 
 sampler that reads the law of a wrong place reads a wrong law, and its output shows it. What the target itself
 says about the next few tokens is a product of table entries: `joint_law`.
 
-A text is a tuple of token ids, without a prompt; the law of texts gives each its probability. Read next: `decodings.py`.
+A text is a tuple of token ids; a law of texts gives each its probability. Read next: `decodings.py`.
 """
 
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from ..law import Number
 Text = tuple[int, ...]
 Row = tuple[Fraction, ...]  # (V,) a law of the next token
 TextLaw = dict[Text, Number]  # of a batch: of tuples of texts, one for each sequence
-MAX_VOCAB = 3  # of most worlds
+MAX_VOCAB = 3  # of most worlds; a fourth token leads where token 0 does
 
-# The state that a token leads to from each state: STATES[state][token]. The state behind a text picks its row. With two
-# rows or three, and texts of up to five tokens, another token at any index gives at least half of the texts another
-# row; a token dropped, or two swapped, at least a third. Found by search. A weighted sum of the tokens would not do:
-# modulo two rows a weight is 0 or 1, so some token or the order does not count.
-STATES = ((1, 2, 3), (2, 5, 1), (3, 4, 0), (4, 3, 2), (5, 0, 1), (3, 5, 2))
+# From each state, where each token leads: NEXT_STATE[state][token]. The state behind a text picks its row. With two or
+# three rows, and texts of up to five tokens, another token at any index gives at least half of the texts another row; a
+# token dropped, or two swapped, at least a third. Found by search. A weighted sum of the tokens would not do: modulo
+# two rows a weight is 0 or 1, so some token, or the order, does not count.
+NEXT_STATE = ((1, 2, 3), (2, 5, 1), (3, 4, 0), (4, 3, 2), (5, 0, 1), (3, 5, 2))
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Table:
     def __call__(self, text: Text) -> Row:
         state = 0
         for token in text:
-            state = STATES[state][token % MAX_VOCAB]
+            state = NEXT_STATE[state][token % MAX_VOCAB]
         return self.rows[state % len(self.rows)]
 
     @property

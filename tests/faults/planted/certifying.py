@@ -228,7 +228,7 @@ FAULTS = (
     Fault(
         "laws are shown behind nothing, whatever the prompt",
         X + "judge.report",
-        "place.prompt if isinstance(place, Decoding) else ()",
+        "any_world.prompt if isinstance(any_world, Decoding) else ()",
         "()",
         "tests/certifier/test_certify_command.py::test_laws_are_shown_behind_what_comes_before_a_wrong_token",
         "beginner",

@@ -83,7 +83,7 @@ FAULTS = (
     Fault(
         "which law is whose depends on a sum of tokens",
         X + "worlds.tables",
-        "state = STATES[state][token % MAX_VOCAB]",
+        "state = NEXT_STATE[state][token % MAX_VOCAB]",
         "state += token + 1",
         WORLDS + "test_which_row_comes_depends_on_every_token_and_on_their_order",
         "beginner: two tokens that changed places read the right law",
