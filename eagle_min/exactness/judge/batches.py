@@ -49,19 +49,12 @@ def product_law(laws: Sequence[TextLaw]) -> dict[Texts, Fraction | float]:
     return {tuple(text for text, _ in row): prod(chance for _, chance in row) for row in rows}
 
 
-def num_compared(world: World) -> int:
-    """Tokens of each sequence: all that the longest can commit."""
-    return world.num_levels + 1
-
-
 def got_law(sampler: Sampler, world: World) -> tuple[TextLaw, TextLaw]:
     """The joint law of the texts of all sequences, cut or completed to one length; there is no one first cycle."""
     law: TextLaw = {}
     for texts, chance in sampler.cycle_law(world, ()).items():
-        rows = [
-            law_at_length(world.target, {text: Fraction(1)}, num_compared(world), before)
-            for before, text in zip(prompts(world), texts)
-        ]
+        pairs = zip(prompts(world), texts)
+        rows = [law_at_length(world.target, {text: Fraction(1)}, world.num_compared, before) for before, text in pairs]
         for row, more in product_law(rows).items():
             law[row] = law.get(row, 0) + chance * more
     return law, {}
@@ -69,12 +62,12 @@ def got_law(sampler: Sampler, world: World) -> tuple[TextLaw, TextLaw]:
 
 def wanted_law(world: World) -> TextLaw:
     """The product of the target's own laws behind the prompts."""
-    return product_law([joint_law(world.target, before, num_compared(world)) for before in prompts(world)])
+    return product_law([joint_law(world.target, before, world.num_compared) for before in prompts(world)])
 
 
 def one_text(sampler: Sampler, world: World, dice: Dice) -> Texts:
     """One cycle, played once: a text for each sequence."""
-    found, length = [], num_compared(world)
+    found, length = [], world.num_compared
     for before, row in zip(prompts(world), sampler.kind.play(sampler, world, (), dice)):
         text = text_at_length(world.target, (*before, *row), len(before) + length, dice)
         found.append(text[len(before) :])

@@ -1,9 +1,9 @@
 """Samplers that play one cycle: drafts are drawn, the sampler is called once, and it returns the path that it accepts.
 
-Drafts are drawn by the same dice as the sampler's numbers, from the laws that it is given; so its law is over both. Two
-cycles are judged together, for a fault may show only behind the first. The second is enumerated at every text
-that the first can leave, which costs little more than one. Cycles return texts of different lengths: these are
-cut to one length or completed by the target's own law, so that both laws are about as many tokens.
+The dice that answer the sampler draw its drafts too, from the very laws that it is given, and the law of what it
+returns is over both. Two cycles are judged together, for a fault may show only behind the first; the second is
+enumerated at every text that the first can leave, which costs little more than one. Texts of different lengths
+are cut to one length or completed by the target's own law, so that got and wanted are about as many tokens.
 Read next: `batches.py`.
 """
 
@@ -46,9 +46,7 @@ def drawn_chain(
         row = np.array(world.draft((*text, *tokens)), dtype=object)
         tokens.append(dice.categorical(row, (*name, place)))
     texts = [(*text, *tokens[:place]) for place in range(size + 1)]
-    q = sampler.array([world.draft(t) for t in texts[:-1]], world.vocab_size)
-    p = sampler.array([world.target(t) for t in texts], world.vocab_size)
-    return np.array(tokens, dtype=int), q, p
+    return np.array(tokens, dtype=int), sampler.rows(world.draft, texts[:-1]), sampler.rows(world.target, texts)
 
 
 def play_chain(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
@@ -60,7 +58,7 @@ def play_chain(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
 def play_tree(sampler: Sampler, world: World, text: Text, dice: Dice) -> Text:
     """A tree that is a function of the text."""
     tokens = likeliest_tree(world, text)
-    p = sampler.array([world.target((*text, *path)) for path in paths(tokens, world.parents)], world.vocab_size)
+    p = sampler.rows(world.target, [(*text, *path) for path in paths(tokens, world.parents)])
     returned = sampler.call(dice, np.array(tokens), np.array(world.parents), p)
     return as_path(returned, tokens, world.parents, world.vocab_size)
 
@@ -69,8 +67,7 @@ def play_sampled_tree(sampler: Sampler, world: World, text: Text, dice: Dice, *,
     """A tree of a fixed shape with sampled children; nodes that its laws cannot fill are left out."""
     tokens, parents = drawn_tree(world, text, dice, (DRAFT,), replace=replace)
     texts = [(*text, *path) for path in paths(tokens, tuple(parents))]
-    q = sampler.array([world.draft(t) for t in texts], world.vocab_size)
-    p = sampler.array([world.target(t) for t in texts], world.vocab_size)
+    q, p = sampler.rows(world.draft, texts), sampler.rows(world.target, texts)
     return as_path(sampler.call(dice, np.array(tokens), np.array(parents), q, p), tokens, parents, world.vocab_size)
 
 
@@ -91,11 +88,6 @@ def text_at_length(target: Table, text: Text, length: int, dice: Dice) -> Text:
     return text[:length]
 
 
-def num_compared(world: World) -> int:
-    """Tokens: all that a first cycle can commit, and one more where a second is played."""
-    return world.num_levels + world.num_cycles
-
-
 def got_law(sampler: Sampler, world: World) -> tuple[TextLaw, TextLaw]:
     """The joint law of the first tokens over the cycles of the world, one or two; and the law of the first cycle."""
     law = first_cycle = sampler.cycle_law(world, ())
@@ -104,19 +96,19 @@ def got_law(sampler: Sampler, world: World) -> tuple[TextLaw, TextLaw]:
         for text, chance in before.items():
             for rest, more in sampler.cycle_law(world, text).items():
                 law[*text, *rest] = law.get((*text, *rest), 0) + chance * more
-    return law_at_length(world.target, law, num_compared(world)), first_cycle
+    return law_at_length(world.target, law, world.num_compared), first_cycle
 
 
 def wanted_law(world: World) -> TextLaw:
     """The target's law of as many tokens."""
-    return joint_law(world.target, (), num_compared(world))
+    return joint_law(world.target, (), world.num_compared)
 
 
 def one_text(sampler: Sampler, world: World, dice: Dice) -> Text:
     """Two cycles, played once."""
     first = sampler.kind.play(sampler, world, (), dice)
     second = sampler.kind.play(sampler, world, first, dice)
-    return text_at_length(world.target, (*first, *second), num_compared(world), dice)
+    return text_at_length(world.target, (*first, *second), world.num_compared, dice)
 
 
 LAWS = Laws(got_law, wanted_law, one_text)

@@ -33,9 +33,9 @@ def model_of(sampler: Sampler, decoding: Decoding) -> Callable[[Any], np.ndarray
 
     def model(ids: Any) -> np.ndarray:
         text = tuple(int(token) for token in ids)
-        laws = [target(text[: place + 1]) for place in range(len(text))]
+        laws = sampler.rows(target, [text[: place + 1] for place in range(len(text))])
         if sampler.exact:
-            return sampler.array(laws, target.vocab_size)
+            return laws
         return np.array([[math.log(x) if x else -math.inf for x in law] for law in laws])
 
     return model
@@ -52,8 +52,8 @@ def drafter_of(sampler: Sampler, decoding: Decoding, dice: Dice) -> Callable[[An
         if not decoding.sampled:
             return np.array(likeliest_tree(world, text)), np.array(world.parents), None
         tokens, parents = drawn_tree(world, text, dice, (DRAFT, calls[0]), replace=False)
-        laws = [world.draft((*text, *path)) for path in paths(tokens, tuple(parents))]
-        return np.array(tokens), np.array(parents), sampler.array(laws, world.vocab_size)
+        q = sampler.rows(world.draft, [(*text, *path) for path in paths(tokens, tuple(parents))])
+        return np.array(tokens), np.array(parents), q
 
     return drafter
 

@@ -24,9 +24,7 @@ from functools import partial
 
 from ..acceptance import bounds, known_faults
 from ..law import Number
-from ..worlds import always_tried
-from ..worlds.drawn import batches as drawn_batches
-from ..worlds.drawn import chains, decodings, independent, trees
+from ..worlds import always_tried, drawn
 from ..worlds.tables import World
 from . import batches, cycles, decoders
 from .sampler import Kind
@@ -37,7 +35,7 @@ ROWS = (
         num_arguments=3,
         play=cycles.play_chain,
         laws=cycles.LAWS,
-        drawn=independent(chains()),
+        drawn=drawn.independent(drawn.chains()),
         always_tried=always_tried.FOR_CHAINS,
         bound=bounds.bound_of_chain,
         known_faults=known_faults.OF_CHAINS,
@@ -48,7 +46,7 @@ ROWS = (
         num_arguments=3,
         play=cycles.play_tree,
         laws=cycles.LAWS,
-        drawn=independent(trees()),
+        drawn=drawn.independent(drawn.trees()),
         always_tried=always_tried.FOR_TREES,
         bound=bounds.bound_of_tree,
         known_faults=known_faults.OF_TREES,
@@ -58,7 +56,7 @@ ROWS = (
         num_arguments=4,
         play=partial(cycles.play_sampled_tree, replace=False),
         laws=cycles.LAWS,
-        drawn=independent(trees(max_drafted=3)),
+        drawn=drawn.independent(drawn.trees(max_drafted=3)),
         always_tried=always_tried.FOR_SAMPLED_TREES,
         bound=partial(bounds.bound_of_sampled_tree, replace=False),
         known_faults=known_faults.OF_SAMPLED_TREES,
@@ -68,7 +66,7 @@ ROWS = (
         num_arguments=4,
         play=partial(cycles.play_sampled_tree, replace=True),
         laws=cycles.LAWS,
-        drawn=independent(trees(max_drafted=3, repeated=True)),
+        drawn=drawn.independent(drawn.trees(max_drafted=3, repeated=True)),
         always_tried=always_tried.FOR_SAMPLED_TREES,
         bound=partial(bounds.bound_of_sampled_tree, replace=True),
     ),
@@ -77,7 +75,7 @@ ROWS = (
         num_arguments=3,
         play=batches.play_batch,
         laws=batches.LAWS,
-        drawn=independent(drawn_batches()),
+        drawn=drawn.independent(drawn.batches()),
         always_tried=always_tried.FOR_BATCHES,
     ),
     Kind(
@@ -85,7 +83,7 @@ ROWS = (
         num_arguments=6,
         play=decoders.play_decoder,
         laws=decoders.LAWS,
-        drawn=independent(decodings()),
+        drawn=drawn.independent(drawn.decodings()),
         always_tried=always_tried.FOR_DECODERS,
     ),
 )

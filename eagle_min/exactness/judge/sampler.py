@@ -19,13 +19,13 @@ from ..law import Limits, Number, branches
 from ..no_verdict import described
 from ..undrawn.stand_ins import drawing_from
 from ..worlds.decodings import AnyWorld
-from ..worlds.tables import Row, Text, TextLaw, World
+from ..worlds.tables import Table, Text, TextLaw, World
 from .call import BrokenContract, OutOfTime, guarded
 from .verdict import TOLERANCE
 
 
 class Laws(NamedTuple):
-    """The two laws that are compared in a world, and a text of the sampler's."""
+    """How the two laws that are compared in a world are found, and one text of the sampler's."""
 
     got: Callable[["Sampler", AnyWorld], tuple[TextLaw, TextLaw]]  # the law; that of a first cycle, {} where none is
     wanted: Callable[[AnyWorld], TextLaw]
@@ -44,7 +44,7 @@ class Kind:
     always_tried: tuple[AnyWorld, ...]  # and further ones
     bound: Callable[[World], Number] | None = None  # drafts that any exact rule accepts in a first cycle, at most
     known_faults: tuple[KnownFault, ...] = ()
-    tries_equal: bool = False  # on the lattice: each world also with the target as its own draft
+    tries_equal: bool = False  # with `bits`: each world also with the target as its own draft
 
 
 class Sampler:
@@ -58,12 +58,10 @@ class Sampler:
         self.num_branches = 0
         self.corners: list[str] = []  # what only rounding, or a number of exactly 0, decided
 
-    def array(self, rows: Sequence[Row], vocab_size: int) -> np.ndarray:
-        """(len(rows), V), of Fractions or float64."""
-        table = np.empty((len(rows), vocab_size), dtype=object if self.exact else np.float64)
-        for place, row in enumerate(rows):
-            table[place] = list(row) if self.exact else [float(x) for x in row]
-        return table
+    def rows(self, table: Table, texts: Sequence[Text]) -> np.ndarray:
+        """(len(texts), V): the table's laws behind these texts, in Fractions or float64."""
+        laws = np.array([table(text) for text in texts], dtype=object).reshape(len(texts), table.vocab_size)
+        return laws if self.exact else laws.astype(np.float64)
 
     def call(self, dice: Dice, *arguments: Any) -> Any:
         """One call; whatever it draws comes from `dice`. Errors as `guarded`."""
@@ -76,7 +74,7 @@ class Sampler:
             return self.function(*arguments, **more)
 
     def got_and_wanted(self, world: AnyWorld) -> tuple[TextLaw, TextLaw]:
-        """Got and wanted in a world."""
+        """The law of the sampler in a world, and the one that it must have."""
         return self.kind.laws.got(self, world)[0], self.kind.laws.wanted(world)
 
     def cycle_law(self, world: AnyWorld, text: Text) -> TextLaw:

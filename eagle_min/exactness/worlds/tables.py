@@ -54,7 +54,7 @@ class World:
     parents: tuple[int, ...]  # parents[0] is -1
     ranks: tuple[int, ...]  # of a tree that is a function of the text: which child of its parent a node is
     sizes: tuple[int, ...] = ()  # of a batch: the number of drafts of each sequence
-    num_cycles: int = 2  # that are played; a batch plays one
+    num_cycles: int = 2  # that are played
 
     @property
     def vocab_size(self) -> int:
@@ -70,10 +70,16 @@ class World:
         """Drafts one behind the other."""
         return max(map(len, paths([0] * len(self.parents), self.parents)))
 
+    @property
+    def num_compared(self) -> int:
+        """Tokens whose joint law is compared: all that a first cycle can commit, and one more where a second is
+        played."""
+        return self.num_levels + self.num_cycles
+
 
 def batch(target: Table, draft: Table, sizes: tuple[int, ...]) -> World:
-    """Several sequences with so many drafts each; the shape is the chain of the longest one."""
-    return World(target, draft, tuple(range(-1, max(sizes))), (0,) * (max(sizes) + 1), sizes)
+    """Several sequences with so many drafts each, and one cycle; the shape is the chain of the longest one."""
+    return World(target, draft, tuple(range(-1, max(sizes))), (0,) * (max(sizes) + 1), sizes, num_cycles=1)
 
 
 def likeliest_first(row: Row) -> list[int]:

@@ -108,8 +108,8 @@ FAULTS = (
     Fault(
         "draft laws of a chain are one place on",
         X + "judge.cycles",
-        "for t in texts[:-1]]",
-        "for t in texts[1:]]",
+        "sampler.rows(world.draft, texts[:-1])",
+        "sampler.rows(world.draft, texts[1:])",
         TESTS + "test_right_samplers_are_exact",
         "off by one: right samplers would be refuted",
     ),
