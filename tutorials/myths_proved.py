@@ -15,10 +15,10 @@ from eagle_min.dice import Dice
 from eagle_min.exactness.acceptance import known_faults as known
 from eagle_min.exactness.acceptance import rules
 from eagle_min.exactness.acceptance.bounds import accepted_at_node
-from eagle_min.exactness.judge.cycles import all_cycles
-from eagle_min.exactness.judge.kinds import Law, Sampler
+from eagle_min.exactness.judge.kinds import KINDS
+from eagle_min.exactness.judge.sampler import Sampler
 from eagle_min.exactness.law import Limits, law, total_variation
-from eagle_min.exactness.worlds.tables import Table, World
+from eagle_min.exactness.worlds.tables import Table, TextLaw, World
 
 SINGLE, FORK = ((-1, 0), (0, 0)), ((-1, 0, 0), (0, 0, 1))  # parents and ranks: one draft; two siblings
 FAULTS = (  # name, kind and shape of the drafts, verifier
@@ -39,10 +39,10 @@ def greedy_equality() -> None:
     target, draft = (Table((tuple(a), tuple(b))) for a, b in ((P, tenths(1, 6, 3)), (tenths(2, 2, 6), tenths(3, 3, 4))))
     passed = []
     for name, kind, shape, verifier in FAULTS:
-        sampler = Sampler(verifier, kind, exact=True, limits=Limits())
-        laws = [all_cycles(sampler, World(table, draft, *shape)) for table in greedy]
+        sampler = Sampler(verifier, KINDS[kind], exact=True, limits=Limits())
+        laws = [sampler.got_and_wanted(World(table, draft, *shape)) for table in greedy]
         equal = sum(got == wanted for got, wanted in laws)
-        off = total_variation(*all_cycles(sampler, World(target, draft, *shape)))
+        off = total_variation(*sampler.got_and_wanted(World(target, draft, *shape)))
         passed += [equal == len(greedy)]
         print(f"{name:<35} greedy: {equal} of {len(greedy)} texts right; temperature 1: {off_by(off)}")
         assert off > 0
@@ -81,7 +81,7 @@ def one_example() -> None:
         tokens = [0, *drawn(dice, q, count=2)]
         return known.raw_siblings(tokens, [-1, 0, 0], [q] * 3, [p] * 3, dice=dice)[0]
 
-    def found(p: np.ndarray, q: np.ndarray) -> Law:
+    def found(p: np.ndarray, q: np.ndarray) -> TextLaw:
         return law(lambda dice: two_children(dice, p, q))
 
     one = line("three tokens", found(P, Q))

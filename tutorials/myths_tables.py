@@ -16,9 +16,10 @@ import numpy as np
 
 from eagle_min.dice import Dice
 from eagle_min.exactness.acceptance import known_faults as known
-from eagle_min.exactness.judge.kinds import Law, Sampler
+from eagle_min.exactness.judge.kinds import KINDS
+from eagle_min.exactness.judge.sampler import Sampler
 from eagle_min.exactness.law import Limits, total_variation
-from eagle_min.exactness.worlds.tables import Table, World
+from eagle_min.exactness.worlds.tables import Table, TextLaw, World
 from eagle_min.tree import DraftTree
 from eagle_min.verify import match_walk
 
@@ -45,7 +46,7 @@ def off_by(off: Fraction) -> str:
     return f"off by {float(off):.4f}" if off else "off by 0"
 
 
-def line(name: str, found: Law, wanted: np.ndarray = P, note: str = "") -> Fraction:
+def line(name: str, found: TextLaw, wanted: np.ndarray = P, note: str = "") -> Fraction:
     """Print a law of the next token and its distance to `wanted`; returns the distance."""
     off = total_variation(found, dict(enumerate(wanted)))
     shares = ", ".join(str(found.get(token, 0)) for token in range(len(wanted)))
@@ -80,11 +81,11 @@ def doubled(p: np.ndarray, q: np.ndarray, token: int) -> Fraction:
     return 2 * known.ratio(p, q, token)
 
 
-def first_cycle(rule: Callable, p: np.ndarray, q: np.ndarray, parents: tuple) -> tuple[Law, Fraction]:
+def first_cycle(rule: Callable, p: np.ndarray, q: np.ndarray, parents: tuple) -> tuple[TextLaw, Fraction]:
     """What a chain verifier commits first, and how many drafts it accepts, where p and q never change."""
     world = World(Table((tuple(p),)), Table((tuple(q),)), parents, (0,) * len(parents))
-    texts = Sampler(rule, "chain", exact=True, limits=Limits()).cycle_law(world, ())
-    first: Law = {}
+    texts = Sampler(rule, KINDS["chain"], exact=True, limits=Limits()).cycle_law(world, ())
+    first: TextLaw = {}
     for text, share in texts.items():
         first[text[0]] = first.get(text[0], 0) + share
     return first, sum((len(text) - 1) * share for text, share in texts.items())

@@ -10,9 +10,9 @@ from test_rare_faults import judged, normed, recursive, rows
 from test_rare_loops import decoder
 
 from eagle_min.exactness import certify
+from eagle_min.exactness.judge.kinds import KINDS
 from eagle_min.exactness.judge.report import report
-from eagle_min.exactness.worlds.always_tried import STANDING
-from eagle_min.exactness.worlds.decodings import Decoding
+from eagle_min.exactness.worlds.decodings import world_of
 
 # ---- batches ----
 
@@ -287,9 +287,9 @@ def test_the_report_says_how_large_the_worlds_were(kind, sampler, sizes):
     assert verdict.status == "exact" and f"\nlargest worlds: {sizes}\n" in report(verdict)
 
 
-@pytest.mark.parametrize("kind", STANDING)
+@pytest.mark.parametrize("kind", KINDS)
 def test_laws_that_may_be_taken_for_one_another_differ(kind):
-    for world in STANDING[kind]:
-        tables = world.world if isinstance(world, Decoding) else world
+    for world in KINDS[kind].always_tried:
+        tables = world_of(world)
         for table in (tables.target, tables.draft):
             assert len(set(table.rows)) == 3 and all(0 not in row for row in table.rows)

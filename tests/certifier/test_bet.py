@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from eagle_min.__main__ import main
 from eagle_min.dice import uniform
 from eagle_min.exactness.judge import bet as sample
-from eagle_min.exactness.judge.bet import Evidence, certify_by_samples, drawn_worlds, one_text, wanted_law
+from eagle_min.exactness.judge.bet import Evidence, certify_by_samples, drawn_worlds
+from eagle_min.exactness.judge.kinds import KINDS
 from eagle_min.exactness.judge.report import report
 
 OTHERS = "--exact, --bits, --max-branches and --max-seconds"  # options of enumeration
@@ -145,13 +146,14 @@ def test_the_stated_distance_shrinks_like_one_over_the_root_and_covers_what_was_
 def test_texts_have_the_length_of_the_law_they_are_compared_with(kind):
     function = {"batch": "batch", "loop": "decoder", "chain": "chain_numpy", "tree": "match"}
     name = function.get(kind, "recursive_iid" if kind == "tree-iid" else "recursive")
-    sampler = sample.UnwatchedSampler(getattr(samplers, name), kind, False, sample.Limits())
-    for world in drawn_worlds(sample.WORLDS[kind], 5):
-        wanted = wanted_law(kind, world)
+    row = KINDS[kind]
+    sampler = sample.UnwatchedSampler(getattr(samplers, name), row, False, sample.Limits())
+    for world in drawn_worlds(row.drawn, 5):
+        wanted = row.laws.wanted(world)
         assert sum(wanted.values()) == 1
         dice = sample.DrawnDice(3)
         for _ in range(20):
-            assert wanted.get(one_text(sampler, world, dice), 0) > 0
+            assert wanted.get(row.laws.one_text(sampler, world, dice), 0) > 0
 
 
 def test_the_command_says_the_same_twice_and_never_exact(capsys):

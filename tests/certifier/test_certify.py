@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from eagle_min.exactness import assert_lossless, certify
 from eagle_min.exactness.acceptance import rules
-from eagle_min.exactness.acceptance.known_faults import KNOWN, name_of
-from eagle_min.exactness.judge.kinds import Sampler
+from eagle_min.exactness.judge.kinds import KINDS
 from eagle_min.exactness.judge.report import report
+from eagle_min.exactness.judge.sampler import Sampler
 from eagle_min.exactness.law import Limits, law
 from eagle_min.exactness.undrawn.number import UndrawnNumber
 from eagle_min.exactness.undrawn.uniform import LatticeUniform, Uniform
@@ -83,7 +83,7 @@ def test_block_verification_accepts_more_than_token_by_token_and_no_more_than_th
     p, q = (Fraction(1, 3), Fraction(2, 3)), (Fraction(2, 3), Fraction(1, 3))
     world = World(Table((p, p)), Table((q, q)), (-1, 0, 1), (0, 0, 0))
     for rule, wanted in ((rules.token_by_token, Fraction(10, 9)), (rules.block, Fraction(11, 9))):
-        first = Sampler(rule, "chain", True, Limits()).cycle_law(world, ())
+        first = Sampler(rule, KINDS["chain"], True, Limits()).cycle_law(world, ())
         assert sum((len(text) - 1) * chance for text, chance in first.items()) == wanted
 
 
@@ -91,7 +91,7 @@ def test_without_replacement_traversal_accepts_more_than_level_by_level():
     """Two children and one below each: 1.4346 accepted, enumerated independently; level by level 1.3746."""
     p, q = (tuple(Fraction(w, 10) for w in ws) for ws in ((5, 3, 2), (2, 5, 3)))
     world = World(Table((p, p)), Table((q, q)), (-1, 0, 0, 1, 2), (0, 0, 1, 0, 0))
-    first = Sampler(rules.traversal, "tree-sampled", True, Limits()).cycle_law(world, ())
+    first = Sampler(rules.traversal, KINDS["tree-sampled"], True, Limits()).cycle_law(world, ())
     assert round(float(sum((len(text) - 1) * chance for text, chance in first.items())), 4) == 1.4346
 
 
@@ -116,18 +116,19 @@ def test_wrong_samplers_are_refuted_by_a_small_world(kind, name):
 def test_known_faults_are_refuted_and_named(kind):
     """By their own name, though the smallest world may suit another fault as well; half of them have it alone."""
     alone = 0
-    for known in KNOWN[kind]:
+    for known in KINDS[kind].known_faults:
         verdict = certify(known.sampler, kind)
         named = verdict.counterexample.known
         assert verdict.status == "refuted" and f"{known.name} ({known.origin})" in named
         assert f"the law is that of a known fault: {named}" in report(verdict)
         alone += ", or: " not in named
-    assert 2 * alone >= len(KNOWN[kind])
+    assert 2 * alone >= len(KINDS[kind].known_faults)
 
 
 def test_a_known_fault_that_takes_too_many_branches_names_nothing():
     world = World(*(Table(((Fraction(1, 2), Fraction(1, 2)),)) for _ in range(2)), (-1, 0), (0, 0))
-    assert name_of(Sampler(samplers.chain_dice, "chain", True, Limits(max_branches=1)), world, {}) is None
+    sampler = Sampler(samplers.chain_dice, KINDS["chain"], True, Limits(max_branches=1))
+    assert certifier.known_faults_like(sampler, certifier.Counterexample(world, {}, {})) is None
 
 
 @pytest.mark.parametrize("name", UNDECIDED)

@@ -14,9 +14,9 @@ from eagle_min.config import SamplingConfig
 from eagle_min.exactness import certify
 from eagle_min.exactness.judge.command import load_function
 from eagle_min.exactness.judge.report import MOST_LAWS, report
-from eagle_min.exactness.judge.search import Counterexample, Verdict
-from eagle_min.exactness.worlds.decodings import SAMPLINGS, Decoding, named
-from eagle_min.exactness.worlds.tables import Table, World
+from eagle_min.exactness.judge.verdict import Counterexample, Verdict
+from eagle_min.exactness.worlds.decodings import SAMPLINGS, Decoding, in_words
+from eagle_min.exactness.worlds.tables import Table, World, batch
 
 FILE = Path(samplers.__file__)
 
@@ -110,7 +110,8 @@ def shown(world: World | Decoding, *texts: tuple) -> list[str]:
 def test_laws_are_shown_behind_what_comes_before_a_wrong_token():
     assert shown(WORLD, (0, 1, 2), (0, 2, 2)) == ["nothing", "0", "0 1", "0 2"]
     assert shown(Decoding(WORLD, (1, 2), 2, frozenset(), SAMPLINGS[0], False), (0, 1)) == ["1 2", "1 2 0"]
-    assert shown(WORLD, ((0, 1), (1, 1)), ((2, 1), (1, 1))) == ["0", "1", "0 0", "0 2", "1 1"]
+    in_a_batch = batch(WORLD.target, WORLD.draft, (1, 0))
+    assert shown(in_a_batch, ((0, 1), (1, 1)), ((2, 1), (1, 1))) == ["0", "1", "0 0", "0 2", "1 1"]
 
 
 def test_laws_that_are_shown_are_a_handful():
@@ -130,8 +131,8 @@ def test_a_breach_shows_the_laws_of_a_first_cycle():
 
 def test_the_report_names_the_samplings_that_were_tried():
     verdict = certify(samplers.decoder, "loop")
-    assert verdict.status == "exact" and set(verdict.samplings) == {named(sampling) for sampling in SAMPLINGS}
+    assert verdict.status == "exact" and set(verdict.samplings) == {in_words(sampling) for sampling in SAMPLINGS}
     [line] = re.findall("^samplings tried: (.*)$", report(verdict), re.MULTILINE)
     assert re.sub(r" \d+ %", "", line).split(", ") == sorted(verdict.samplings)
-    assert named(SamplingConfig(0.5, top_k=2, top_p=0.65)) == "temperature 0.5 top_k 2 top_p 0.65"
+    assert in_words(SamplingConfig(0.5, top_k=2, top_p=0.65)) == "temperature 0.5 top_k 2 top_p 0.65"
     assert "samplings" not in report(certify(samplers.match, "tree", num_worlds=3))

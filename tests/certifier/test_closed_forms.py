@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from eagle_min.exactness.acceptance import closed_forms as accepted
 from eagle_min.exactness.acceptance import rules
-from eagle_min.exactness.acceptance.bounds import accepted_at_node, of_chain
-from eagle_min.exactness.judge.kinds import Sampler
+from eagle_min.exactness.acceptance.bounds import accepted_at_node, bound_of_chain
+from eagle_min.exactness.judge.kinds import KINDS
+from eagle_min.exactness.judge.sampler import Sampler
 from eagle_min.exactness.law import Limits
 from eagle_min.exactness.worlds.tables import Table, World
 
@@ -69,7 +70,7 @@ def test_two_children_are_accepted_as_often_as_their_rule_accepts_them(laws, rep
 def test_k_seq_accepts_as_its_law_says(laws):
     p, q = (tuple(row) for row in laws)
     world = World(Table((p, p)), Table((q, q)), (-1, 0, 0), (0, 0, 1))
-    law = Sampler(rules.k_seq, "tree-iid", True, Limits()).cycle_law(world, ())
+    law = Sampler(rules.k_seq, KINDS["tree-iid"], True, Limits()).cycle_law(world, ())
     assert accepted.k_seq(*laws) == sum(chance for text, chance in law.items() if len(text) == 2)
 
 
@@ -85,9 +86,9 @@ def test_chains_are_accepted_as_their_rules_say(laws):
         (rules.token_by_token, accepted.chain_token_by_token),
         (rules.block, accepted.chain_block),
     ):
-        law = Sampler(rule, "chain", True, Limits()).cycle_law(world, ())
+        law = Sampler(rule, KINDS["chain"], True, Limits()).cycle_law(world, ())
         assert closed(*tables) == sum((len(text) - 1) * chance for text, chance in law.items())
-    assert accepted.chain_bound(*tables) == of_chain(world)
+    assert accepted.chain_bound(*tables) == bound_of_chain(world)
     assert accepted.chain_token_by_token(*tables) <= accepted.chain_block(*tables) <= accepted.chain_bound(*tables)
 
 

@@ -15,19 +15,12 @@ import pytest
 from hypothesis import Phase, given, seed, settings
 
 from eagle_min.config import SamplingConfig
-from eagle_min.exactness.judge.search import SEARCH, WORLDS
+from eagle_min.exactness.judge.kinds import KINDS
+from eagle_min.exactness.judge.search import SEARCH
 from eagle_min.exactness.law import law
-from eagle_min.exactness.worlds.decodings import SAMPLINGS, Decoding, filtered, squared
-from eagle_min.exactness.worlds.tables import (
-    HEAVY,
-    MAX_VOCAB,
-    MAX_WEIGHT,
-    Table,
-    Text,
-    World,
-    drawn_tree,
-    likeliest_tree,
-)
+from eagle_min.exactness.worlds.decodings import SAMPLINGS, Decoding, processed, with_squared_weights, world_of
+from eagle_min.exactness.worlds.drawn import LARGE_WEIGHTS, MAX_WEIGHT
+from eagle_min.exactness.worlds.tables import MAX_VOCAB, Table, Text, World, drawn_tree, likeliest_tree
 from eagle_min.sampling import next_token_law
 
 SEEDS = range(1, 4)
@@ -41,7 +34,7 @@ def drawn(kind: str, number: int) -> list[World | Decoding]:
 
     @seed(number)
     @settings(SEARCH, max_examples=NUM_WORLDS, phases=[Phase.generate])
-    @given(WORLDS[kind])
+    @given(KINDS[kind].drawn)
     def keep(world):
         found.append(world)
 
@@ -60,7 +53,7 @@ def shares(kind: str, parts_of: Callable[[World | Decoding], dict[str, bool]]) -
 
 @pytest.mark.parametrize(("num_rows", "vocab_size"), list(product((2, 3), (2, 3))))
 def test_which_row_comes_depends_on_every_token_and_on_their_order(num_rows, vocab_size):
-    """At each index of each text of up to five tokens; the shares that `STEPS` is said to reach."""
+    """At each index of each text of up to five tokens; the shares that `NEXT_STATE` is said to reach."""
     row = Table(tuple((Fraction(number),) for number in range(num_rows)))
 
     def share(pairs: Iterable[tuple[Text, Text]]) -> float:
@@ -104,11 +97,11 @@ def test_likeliest_children_are_ranked_behind_their_parent():
     assert likeliest_tree(world, (2,)) == [2, 0, 1, 1, 2]
 
 
-@pytest.mark.parametrize("kind", WORLDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_worlds_are_no_variants_of_one_another(kind):
     """Left alone, Hypothesis makes most of its values from parts of others: of 40 worlds 25 differ in the target."""
     for number in SEEDS:
-        worlds = [world.world if isinstance(world, Decoding) else world for world in drawn(kind, number)]
+        worlds = [world_of(world) for world in drawn(kind, number)]
         assert len({world.target for world in worlds}) >= 0.9 * NUM_WORLDS
 
 
@@ -124,7 +117,7 @@ def first_node(world: World) -> dict[str, bool]:
     }
 
 
-@pytest.mark.parametrize("kind", [kind for kind in WORLDS if kind != "loop"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "loop"])
 def test_worlds_of_one_cycle_reach_the_corners(kind):
     found = shares(kind, first_node)
     least = dict.fromkeys(found, 0.2) | {"a residual of two tokens or more": 0.1}  # which takes three tokens
@@ -142,7 +135,7 @@ def told(decoding: Decoding) -> dict[str, bool]:
     """What a decoder is put through."""
     parents, sampling, vocab_size = decoding.world.parents, decoding.sampling, len(decoding.world.target(()))
     law, without_top_p = (
-        filtered(decoding.world.target(decoding.prompt), each) for each in (sampling, replace(sampling, top_p=1.0))
+        processed(decoding.world.target(decoding.prompt), each) for each in (sampling, replace(sampling, top_p=1.0))
     )
     facts = {
         "siblings": parents.count(0) >= 2,
@@ -188,20 +181,20 @@ def test_filters_are_those_of_the_package():
             row = tuple(Fraction(weight, sum(weights)) for weight in weights)
             for sampling in SAMPLINGS:
                 if sampling.temperature <= 1:
-                    assert filtered(row, sampling) == tuple(next_token_law(np.array(row), sampling)), (row, sampling)
+                    assert processed(row, sampling) == tuple(next_token_law(np.array(row), sampling)), (row, sampling)
             flat = SamplingConfig(2.0)  # of squares: takes roots, so in floats
-            [square] = squared(Table((row,))).rows
+            [square] = with_squared_weights(Table((row,))).rows
             with np.errstate(divide="ignore"):
                 logits = np.log(np.array(square, dtype=float))
-            assert np.allclose(np.array(filtered(square, flat), dtype=float), next_token_law(logits, flat))
-            assert filtered(square, flat) == row
+            assert np.allclose(np.array(processed(square, flat), dtype=float), next_token_law(logits, flat))
+            assert processed(square, flat) == row
 
 
 def test_no_share_of_small_weights_is_the_top_p_that_is_tried():
     """Else rounding would decide which tokens a decoder keeps, and a right one would be refuted."""
     tried = {Fraction(sampling.top_p).limit_denominator(1000) for sampling in SAMPLINGS} - {1}
     assert tried
-    for weights, power in product(product((*range(MAX_WEIGHT + 1), *HEAVY), repeat=MAX_VOCAB), (1, 2)):
+    for weights, power in product(product((*range(MAX_WEIGHT + 1), *LARGE_WEIGHTS), repeat=MAX_VOCAB), (1, 2)):
         falling = sorted((weight**power for weight in weights if weight), reverse=True)
         for kept in range(1, len(falling) + 1):  # as top_k leaves them
             parts = list(accumulate(falling[:kept]))

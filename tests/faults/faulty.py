@@ -5,7 +5,7 @@ tests/faults/test_bank.py enumerates the sampler and compares with ==.
 
 Where `fault.py` plants a fault in a module of the package, a row here is a whole sampler with the fault
 in it, some ten lines long, so that its law can be enumerated and compared with a figure. Kinds are those of
-`eagle_min/exactness/judge/kinds.py` and `whole.py`, and one more, for faults in how drafts are drawn:
+`eagle_min/exactness/judge/kinds.py`, and one more, for faults in how drafts are drawn:
 
     step    f(p, q, *, dice) -> tokens; p(tokens) and q(tokens) are the laws (V,) of target and draft
             after these tokens of the cycle, and the function draws its drafts itself
@@ -15,8 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from eagle_min.exactness.acceptance.bounds import BOUNDS
-from eagle_min.exactness.acceptance.known_faults import KNOWN
+from eagle_min.exactness.judge.kinds import KINDS
 from eagle_min.exactness.worlds.decodings import Decoding
 from eagle_min.exactness.worlds.tables import Row, Table, World
 
@@ -46,7 +45,7 @@ class Faulty:
         """The kind whose bound on acceptance holds; a step's drafts look like a chain, or a tree, from q."""
         if self.kind == "step":
             return "tree" if self.world.parents.count(0) > 1 else "chain"
-        return self.kind if self.kind in BOUNDS else None
+        return self.kind if KINDS[self.kind].bound is not None else None
 
 
 def law_of(*weights: int) -> Row:
@@ -69,7 +68,7 @@ SIBLINGS = ((-1, 0, 0), (0, 0, 1))
 P, Q = law_of(5, 3, 2), law_of(2, 5, 3)
 BASE = Table((P,)), Table((Q,))  # its residual (p - q)+ has one token
 SECOND = Table((law_of(4, 3, 2, 1),)), Table((law_of(1, 2, 3, 4),))  # here it has two
-# Targets that depend on the text; which law is whose follows from `Table` and its STEPS, and each row says what it
+# Targets that depend on the text; which law is whose follows from `Table` and its NEXT_STATE, and each row says what it
 # needs of it. Behind one token, 0, 1 or 2, comes the second, first or second of two laws, the second, third or first of
 # three.
 TWO_LAWS = Table((P, law_of(1, 1, 8))), Table((Q,))
@@ -88,7 +87,7 @@ def pair(p: Row, q: Row, shape: tuple[tuple[int, ...], tuple[int, ...]] = ONE) -
 
 def known(code: str, name: str, where: World, law: dict[Beginning, Fraction], source: str = KNOWN_FIGURE) -> Faulty:
     """A row for the fault that the certifier's report knows by this name."""
-    [(kind, row)] = ((kind, row) for kind, rows in KNOWN.items() for row in rows if row.name == name)
+    [(kind, row)] = ((kind.name, row) for kind in KINDS.values() for row in kind.known_faults if row.name == name)
     return Faulty(code, row.name, kind, row.origin, row.sampler, where, law, source)
 
 

@@ -5,6 +5,7 @@ import samplers
 from faulty import BASE, THREE_LAWS, Faulty, after, first, world
 
 from eagle_min.exactness.acceptance.rules import chain_by
+from eagle_min.exactness.worlds.tables import batch
 
 
 def by_reversed(p, q, token):
@@ -64,7 +65,7 @@ FAULTS = (
         "batch",
         "vllm-project/vllm PR #7508; HabanaAI/vllm-fork PR #1780",
         drafts_of_the_last,
-        world(THREE_LAWS),
+        batch(*THREE_LAWS, (1, 0)),
         after(None, None, chances=".13 .62 .25"),
         "by hand: the second sequence reads the row behind the first one's draft 0, 1 or 2, the third, third or second",
     ),
@@ -74,7 +75,7 @@ FAULTS = (
         "batch",
         "beginner: each row has the right law, both together have not",
         samplers.batch_with_one_coin,
-        world(BASE),
+        batch(*BASE, (1, 0)),
         after(1, None, chances=".25 .05 0"),
         "by hand: a coin that accepts 1 is below .6; in the second sequence it means 0 below .5 and 1 below .8",
     ),

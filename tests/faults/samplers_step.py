@@ -9,14 +9,15 @@ from math import frexp
 import numpy as np
 from faulty import BASE, THREE_LAWS, TWO, TWO_LAWS, Faulty, P, after, first, law_of, on_second_pair, pair, world
 
-from eagle_min.exactness.worlds.tables import Table, likely
+from eagle_min.exactness.worlds.tables import Table, likeliest_first
 
 ROOT = ()
 
 
 def top(law, count):
     """The `count` likeliest tokens, renormalised; ties to the smaller token."""
-    kept = np.array([x if token in likely(law)[:count] else 0 * x for token, x in enumerate(law)], dtype=object)
+    best = likeliest_first(law)[:count]
+    kept = np.array([x if token in best else 0 * x for token, x in enumerate(law)], dtype=object)
     return kept / kept.sum()
 
 
@@ -60,10 +61,10 @@ def token_zero(law):
 
 def greedy_processor(p, q, *, dice):
     """Greedy in name: the draft is a maximum, the coin is tossed with the raw laws, the rest is a maximum."""
-    token, law = likely(q(ROOT))[0], p(ROOT)
+    token, law = likeliest_first(q(ROOT))[0], p(ROOT)
     if dice.accept(min(law[token] / q(ROOT)[token], 1), ("coin",)):
-        return [token, likely(p((token,)))[0]]
-    return [likely(np.maximum(law - q(ROOT), 0))[0]]
+        return [token, likeliest_first(p((token,)))[0]]
+    return [likeliest_first(np.maximum(law - q(ROOT), 0))[0]]
 
 
 def temperature_of_the_draft_only(p, q, *, dice):
@@ -89,8 +90,8 @@ def no_break(p, q, *, dice):
 def padded_path(p, q, *, dice):
     """Paths of different lengths, the short one padded with token 0 and the last row of the tree: the walk
     takes the padding for a node."""
-    long, short = likely(q(ROOT))[:2]
-    below = likely(q((long,)))[0]
+    long, short = likeliest_first(q(ROOT))[:2]
+    below = likeliest_first(q((long,)))[0]
     out = [dice.categorical(p(ROOT), ("target", 0))]
     if out[0] in (long, short):
         out.append(dice.categorical(p(tuple(out)), ("target", 1)))

@@ -27,7 +27,7 @@ from properties import (
 )
 
 from eagle_min.exactness import certify
-from eagle_min.exactness.acceptance.known_faults import KNOWN
+from eagle_min.exactness.judge.kinds import KINDS
 from eagle_min.exactness.judge.report import report
 
 # What a code is: see bank.py.
@@ -52,7 +52,7 @@ def test_no_case_is_missing_and_none_is_there_twice():
     assert sorted(row.code for row in CONTROLS) == sorted(CONTROL_CODES.split())
     names = [row.name for row in (*FAULTS, *CONTROLS)]
     assert len(names) == len(set(names)) and all(row.origin for row in (*FAULTS, *CONTROLS))
-    assert {known.name for rows in KNOWN.values() for known in rows} <= set(names)
+    assert {known.name for kind in KINDS.values() for known in kind.known_faults} <= set(names)
 
 
 @by_name(FAULTS)

@@ -7,7 +7,7 @@ import controls
 import pytest
 import samplers
 
-from eagle_min.exactness.worlds.always_tried import STANDING
+from eagle_min.exactness.judge.kinds import KINDS
 
 
 def test_all_right_samplers_are_among_them():
@@ -29,7 +29,7 @@ def test_the_script_prints_and_stores_what_it_found(tmp_path, monkeypatch, capsy
     assert controls.main(["--worlds", "6", "--json", str(file)]) == 0
     rows = json.loads(file.read_text(encoding="utf-8"))
     assert [row["certified"] for row in rows] == ["samplers.py: chain_generator", "samplers.py: match"]
-    counts = [6 + len(STANDING[kind]) for kind in ("chain", "tree")]
+    counts = [6 + len(KINDS[kind].always_tried) for kind in ("chain", "tree")]
     assert [(row["num_worlds"], row["status"]) for row in rows] == [(count, "exact") for count in counts]
     assert rows[0]["command"] == f"python tests/faults/controls.py --worlds 6 --json {file}"
     assert re.search(r"samplers.py: match +tree +exact +within 1e-6 +6 ", capsys.readouterr().out)

@@ -14,13 +14,13 @@ import numpy as np
 from faulty import BASE, END, Beginning, Faulty, law_of
 
 from eagle_min.dice import Dice
-from eagle_min.exactness.acceptance.bounds import most_accepted
-from eagle_min.exactness.judge.cycles import batch_laws, completed
-from eagle_min.exactness.judge.kinds import Law, Sampler
+from eagle_min.exactness.judge.cycles import law_at_length
+from eagle_min.exactness.judge.kinds import KINDS, most_accepted
+from eagle_min.exactness.judge.sampler import Sampler
 from eagle_min.exactness.law import Limits, law
 from eagle_min.exactness.undrawn.watch import watched
-from eagle_min.exactness.worlds.decodings import Decoding, got_texts, wanted_texts
-from eagle_min.exactness.worlds.tables import Table, Text, World, joint
+from eagle_min.exactness.worlds.decodings import Decoding, world_of
+from eagle_min.exactness.worlds.tables import Table, Text, TextLaw, World, joint_law
 from eagle_min.lab.bank import PROPERTIES
 
 SIGMA = 5  # standard deviations above the mean of the null
@@ -41,8 +41,8 @@ CONTEXTS = tuple(
 
 def place_of(row: Faulty, tables: tuple[Table, Table]) -> World | Decoding:
     """The row's world with other laws."""
-    shape = row.world.world if isinstance(row.world, Decoding) else row.world
-    other = World(*tables, shape.parents, shape.ranks)
+    target, draft = tables
+    other = replace(world_of(row.world), target=target, draft=draft)
     return replace(row.world, world=other) if isinstance(row.world, Decoding) else other
 
 
@@ -66,10 +66,10 @@ def wanted_target(row: Faulty, world: World) -> Table:
 
 def enumerated(row: Faulty) -> Sampler:
     """The row's sampler, given Fractions and the row's own coins."""
-    return Sampler(row.sampler, row.kind, exact=True, limits=Limits(), bits=row.bits)
+    return Sampler(row.sampler, KINDS[row.kind], exact=True, limits=Limits(), bits=row.bits)
 
 
-def cycle_law(row: Faulty, world: World, text: Text) -> Law:
+def cycle_law(row: Faulty, world: World, text: Text) -> TextLaw:
     """The law of what one cycle returns behind `text`; not for batches and whole decoders."""
     if row.kind != "step":
         return enumerated(row).cycle_law(world, text)
@@ -83,42 +83,42 @@ def cycle_law(row: Faulty, world: World, text: Text) -> Law:
     return law(step)
 
 
-def whole_texts(row: Faulty, decoding: Decoding) -> tuple[Law, Law]:
+def whole_texts(row: Faulty, decoding: Decoding) -> tuple[TextLaw, TextLaw]:
     """Got and wanted, END behind each text, so that a text that ends is no beginning of a longer one."""
-    laws = got_texts(enumerated(row), decoding), dict(wanted_texts(decoding))
+    laws = enumerated(row).got_and_wanted(decoding)
     return tuple({(*text, END): chance for text, chance in found.items()} for found in laws)
 
 
-def flat(found: Law) -> Law:
+def flat(found: TextLaw) -> TextLaw:
     """The texts of a batch one after the other, as one."""
     return {tuple(chain.from_iterable(pair)): chance for pair, chance in found.items()}
 
 
-def laws_over(row: Faulty, world: World | Decoding, num_cycles: int) -> tuple[Law, Law]:
+def laws_over(row: Faulty, world: World | Decoding, num_cycles: int) -> tuple[TextLaw, TextLaw]:
     """Got and wanted: the joint law of the tokens of one cycle or two, texts cut or completed to one length."""
     with watched():
         if row.kind == "loop":
             return whole_texts(row, world)
         if row.kind == "batch":
-            return tuple(map(flat, batch_laws(enumerated(row), world)))
+            return tuple(map(flat, enumerated(row).got_and_wanted(world)))
         got = cycle_law(row, world, ())
         length = max(map(len, got)) + num_cycles - 1
         if num_cycles == 2:
             got = followed(row, world, got)
     target = wanted_target(row, world)
-    return completed(target, got, length), dict(joint(target, (), length))
+    return law_at_length(target, got, length), joint_law(target, (), length)
 
 
-def followed(row: Faulty, world: World, first: Law) -> Law:
+def followed(row: Faulty, world: World, first: TextLaw) -> TextLaw:
     """The law over two cycles, given that of the first one. What a cycle returns depends on the laws within its
     reach and on the last token, the root of a tree: where these are the same, it is enumerated once."""
-    seen: dict[Hashable, Law] = {}
+    seen: dict[Hashable, TextLaw] = {}
     texts = [
         more
         for depth in range(max(map(len, first)) + 1)
         for more in product(range(len(world.target(()))), repeat=depth)
     ]
-    found: Law = {}
+    found: TextLaw = {}
     for text, chance in first.items():
         key = (text[-1], *((world.target((*text, *more)), world.draft((*text, *more))) for more in texts))
         if key not in seen:
@@ -128,12 +128,12 @@ def followed(row: Faulty, world: World, first: Law) -> Law:
     return found
 
 
-def own_laws(row: Faulty) -> tuple[Law, Law]:
+def own_laws(row: Faulty) -> tuple[TextLaw, TextLaw]:
     """In the row's own world, over the cycles of its figure."""
     return laws_over(row, row.world, row.num_cycles)
 
 
-def chance_of(beginning: Beginning, found: Law) -> Fraction:
+def chance_of(beginning: Beginning, found: TextLaw) -> Fraction:
     """The probability that a text begins so."""
     fits = (p for text, p in found.items() if all(a in (None, b) for a, b in zip(beginning, text, strict=False)))
     return sum(fits, Fraction(0))
@@ -142,21 +142,21 @@ def chance_of(beginning: Beginning, found: Law) -> Fraction:
 # --- properties ---
 
 
-def marginal(found: Law, place: int) -> Law:
+def marginal(found: TextLaw, place: int) -> TextLaw:
     """The law of the token at one place, END behind the end."""
-    result: Law = {}
+    result: TextLaw = {}
     for text, chance in found.items():
         token = text[place] if place < len(text) else END
         result[token] = result.get(token, 0) + chance
     return result
 
 
-def differ(got: Law, wanted: Law, places: range | list[int]) -> bool:
+def differ(got: TextLaw, wanted: TextLaw, places: range | list[int]) -> bool:
     """Whether the law at any of these places is wrong."""
     return any(without_zeros(marginal(got, n)) != without_zeros(marginal(wanted, n)) for n in places)
 
 
-def without_zeros(found: Law) -> Law:
+def without_zeros(found: TextLaw) -> TextLaw:
     return {text: chance for text, chance in found.items() if chance}
 
 
@@ -167,12 +167,12 @@ def in_contexts(row: Faulty) -> Iterator[World | Decoding]:
         yield replace(where, max_new_tokens=DECODED) if isinstance(where, Decoding) else where
 
 
-def forbidden(got: Law, wanted: Law) -> Fraction:
+def forbidden(got: TextLaw, wanted: TextLaw) -> Fraction:
     """The probability of texts that the target never gives."""
     return sum((chance for text, chance in got.items() if not wanted.get(text)), Fraction(0))
 
 
-def breaks_the_support(row: Faulty, over_contexts: list[tuple[Law, Law]]) -> bool:
+def breaks_the_support(row: Faulty, over_contexts: list[tuple[TextLaw, TextLaw]]) -> bool:
     """In its own world or in one of CONTEXTS; for a sampler that looks at uniform numbers also on the lattice."""
     if any(forbidden(*laws) for laws in (laws_over(row, row.world, 1), *over_contexts)):
         return True
@@ -219,7 +219,7 @@ def noticed_by(row: Faulty) -> dict[str, bool | None]:
 # --- power ---
 
 
-def num_samples(got: Law, wanted: Law) -> float:
+def num_samples(got: TextLaw, wanted: TextLaw) -> float:
     """Samples until a test notices that texts have the law `got` and not `wanted`.
 
     Pearson's statistic of N samples, sum of (count - N w)^2 / (N w) over the cells of probability w > 0, has

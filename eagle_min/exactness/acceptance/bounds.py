@@ -1,21 +1,24 @@
 """How many drafted tokens any exact rule can accept, in a world of tables.
 
-One node. Children are drawn with law Q(S) over sets S; a rule that keeps the target's law p accepts
-at most min over sets H of p(H) + 1 - Q(S inside H): the mass that p can take from the children is a
-flow, and this is its smallest cut (Sun et al. 2310.15141; Hu et al. 2502.18779). Only prefixes of the
-tokens in the order of falling q/p need be tried as H.
+One node. Children are drawn with law Q(S) over sets S. A rule that keeps the target's law p accepts at most the
+minimum over sets H of p(H) + 1 - Q(S inside H): the mass that p can take from the children is a flow, and this is its
+smallest cut (Sun et al. 2310.15141; Hu et al. 2502.18779). Only prefixes of the tokens in the order of
+falling q/p need be tried as H.
 
-A chain. The first i tokens are all accepted with probability at most 1 - TV between the laws that draft
-and target give to i tokens (2403.10444). Not all of these can be reached at once: the best rule, block
-verification, may stay below their sum. Read next: `certify.py`.
+A chain. The first i tokens are all accepted with probability at most 1 - TV between the laws that draft and target
+give to i tokens (2403.10444). Not all of these can be reached at once: the best rule, block verification, may stay
+below their sum.
+
+The `bound_of_...` functions are about one call in a world: the expected number of drafts accepted, behind nothing.
+Read next: `../judge/verdict.py`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations, product
 
 from ..law import Number, total_variation
-from ..worlds.tables import Text, World, joint, likeliest_tree, paths
+from ..worlds.tables import Text, World, joint_law, likeliest_tree, paths
 
 
 def accepted_at_node(p: Sequence[Number], q: Sequence[Number], num_children: int, *, replace: bool) -> Number:
@@ -43,19 +46,13 @@ def without_replacement(q: Sequence[Number], cut: Sequence[int], num_children: i
     return total
 
 
-def most_accepted(world: World, kind: str) -> Number:
-    """Drafted tokens accepted in a first cycle, expected: no exact rule has more."""
-    return BOUNDS[kind](world)
-
-
-def of_chain(world: World) -> Number:
+def bound_of_chain(world: World) -> Number:
     """Sum over i of 1 - TV of the i-token laws."""
     lengths = range(1, world.num_drafted + 1)
-    laws = ((dict(joint(world.draft, (), i)), dict(joint(world.target, (), i))) for i in lengths)
-    return sum(1 - total_variation(drafted, wanted) for drafted, wanted in laws)
+    return sum(1 - total_variation(joint_law(world.draft, (), i), joint_law(world.target, (), i)) for i in lengths)
 
 
-def of_tree(world: World) -> Number:
+def bound_of_tree(world: World) -> Number:
     """A tree that is a function of the context: the mass the target gives to its paths."""
     return sum(probability(world, path) for path in paths(likeliest_tree(world, ()), world.parents)[1:])
 
@@ -68,25 +65,17 @@ def probability(world: World, path: Text) -> Number:
     return chance
 
 
-def of_sampled(world: World, *, replace: bool) -> Number:
-    """A bound level by level: what is accepted at a node is at most the bound there, whatever was drawn
-    above; the largest over texts is taken, so deeper than one level it may not be reached."""
+def bound_of_sampled_tree(world: World, *, replace: bool) -> Number:
+    """Level by level: at most the bound of each node is accepted there, whatever was drawn above. The largest bound
+    over all texts is taken, so trees deeper than one level need not reach the sum."""
     total, reach = Fraction(0), {0: Fraction(1)}
     for node in range(len(world.parents)):
         below = [child for child in range(node + 1, len(world.parents)) if world.parents[child] == node]
         if not below:
             continue
         depth = len(paths([0] * len(world.parents), world.parents)[node])
-        texts = product(range(world.target.vocab_size), repeat=depth)
+        texts = product(range(world.vocab_size), repeat=depth)
         most = max(accepted_at_node(world.target(t), world.draft(t), len(below), replace=replace) for t in texts)
         total += reach[node] * most
         reach |= {child: reach[node] * most for child in below}
     return total
-
-
-BOUNDS: dict[str, Callable[[World], Number]] = {
-    "chain": of_chain,
-    "tree": of_tree,
-    "tree-sampled": lambda world: of_sampled(world, replace=False),
-    "tree-iid": lambda world: of_sampled(world, replace=True),
-}

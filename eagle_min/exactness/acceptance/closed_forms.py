@@ -1,13 +1,12 @@
-"""How much of a draft each exact rule accepts, in closed form, where there are too many tokens to enumerate.
+"""How much of a draft each exact rule accepts, in closed form, for vocabularies too large to enumerate.
 
-Two children of one node, drawn from q with or without replacement, or the two likeliest; and chains of two
-drafts. What is left of p after a refusal does not depend on the token refused, so a rule's acceptance is a
-sum over the first child of sums over the second. Fractions stay Fractions, and there a test compares
-each of these with the law of the rule itself.
+Drafts are two children of one node, sampled from q with or without replacement, or q's two likeliest tokens; or a chain
+of two. What is left of p after a refusal is the same whichever token was refused, so acceptance is a sum over
+the first child of sums over the second. Fractions stay Fractions, and a test compares each form with the
+enumerated law of its rule.
 
-Shapes: V vocabulary; p, q (V,) laws of target and draft at the node; second_p, second_q (V, V)
-the same behind each first token.
-Read next: `known.py`.
+Shapes: V vocabulary; p, q (V,) laws of target and draft at the node; second_p, second_q (V, V) the same behind each
+first token. Read next: `bounds.py`.
 """
 
 import numpy as np

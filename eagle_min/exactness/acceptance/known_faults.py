@@ -1,7 +1,8 @@
-"""Faults that have been seen before: a wrong law is easier to mend when it has a name.
+"""Faults that samplers were seen to have, each under its name: a wrong law is easier to mend when it has one.
 
-Each function here is wrong in one way, on purpose. When a sampler is refuted, those of its kind are run
-in the same world, and those whose law is the same are named, with their origin. Read next: `sample.py`.
+Every function here is wrong in one way, on purpose. When a sampler is refuted, the faults of its kind are run in the
+same world, and those that have the same law are named in the report, with the place where they were met.
+Read next: `closed_forms.py`.
 """
 
 from collections.abc import Callable
@@ -10,15 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...dice import Dice
-from ..judge.call import BrokenContract
-from ..judge.cycles import all_cycles
-from ..judge.kinds import TOLERANCE, Law, Sampler
-from ..law import BranchLimit, total_variation
-from ..worlds.tables import World
 from .rules import chain_by, ratio, residual, token_by_token
 
 
-class Known(NamedTuple):
+class KnownFault(NamedTuple):
     """A fault by name."""
 
     name: str
@@ -81,40 +77,26 @@ def raw_siblings(tokens: Any, parents: Any, draft_probs: Any, target_probs: Any,
             return [*out, dice.categorical(p, ("rest", node))]
 
 
-CHAIN = (
-    Known("every draft is accepted", "huggingface/transformers PR #28508", chain_by(lambda p, q, t: 1, residual)),
-    Known("after a refusal the token comes from p", "common", chain_by(ratio, lambda p, q, t: p)),
-    Known("q is subtracted at the refused token only", "SafeAILab/EAGLE #20", chain_by(ratio, residual_there_only)),
-    Known(
+OF_CHAINS = (
+    KnownFault("every draft is accepted", "huggingface/transformers PR #28508", chain_by(lambda p, q, t: 1, residual)),
+    KnownFault("after a refusal the token comes from p", "common", chain_by(ratio, lambda p, q, t: p)),
+    KnownFault(
+        "q is subtracted at the refused token only", "SafeAILab/EAGLE #20", chain_by(ratio, residual_there_only)
+    ),
+    KnownFault(
         "accepts with p(x), the rule of drafts that are not random",
         "SafeAILab/EAGLE #20",
         chain_by(lambda p, q, t: p[t], residual),
     ),
-    Known(
+    KnownFault(
         "accepts with 2 p(x) / q(x)",
         "leniency, SGLang thresholds",
         chain_by(lambda p, q, t: 2 * ratio(p, q, t), residual),
     ),
-    Known("each draft is judged by the law one place on", "ohdearquant/lattice #243", one_place_on),
+    KnownFault("each draft is judged by the law one place on", "ohdearquant/lattice #243", one_place_on),
 )
-TREE = (
-    Known("siblings are not renormalised after a refusal", "a rewritten EAGLE-2 loop", tree_by(struck_out)),
-    Known("p stays as it is after a refusal", "a rewritten EAGLE-2 loop", tree_by(lambda weights, token: weights)),
+OF_TREES = (
+    KnownFault("siblings are not renormalised after a refusal", "a rewritten EAGLE-2 loop", tree_by(struck_out)),
+    KnownFault("p stays as it is after a refusal", "a rewritten EAGLE-2 loop", tree_by(lambda weights, token: weights)),
 )
-SAMPLED = (Known("siblings are judged by the raw q", "SafeAILab/EAGLE #50", raw_siblings),)
-KNOWN = {"chain": CHAIN, "tree": TREE, "tree-sampled": SAMPLED}
-
-
-def name_of(sampler: Sampler, world: World, got: Law) -> str | None:
-    """The known faults of the sampler's kind whose law in this world is `got` too, which in a small world may be more
-    than one; None when there is none."""
-    found = []
-    for known in KNOWN.get(sampler.kind, ()):
-        other = Sampler(known.sampler, sampler.kind, sampler.exact, sampler.limits)
-        try:
-            law, _ = all_cycles(other, world)
-        except (BrokenContract, BranchLimit):
-            continue
-        if total_variation(law, got) <= TOLERANCE:
-            found.append(f"{known.name} ({known.origin})")
-    return ", or: ".join(found) or None
+OF_SAMPLED_TREES = (KnownFault("siblings are judged by the raw q", "SafeAILab/EAGLE #50", raw_siblings),)

@@ -1,15 +1,17 @@
-"""Further exact rules of verification, by the contracts of `contracts.py`; all draws go through `dice`.
+"""Exact rules of verification that the decoding loop does not use, from the papers that gave them.
 
     token_by_token   chain: Leviathan et al. 2211.17192, the rule of most engines
     block            chain: block verification (Sun et al. 2403.10444), optimal for one chain
     traversal        tree, children without replacement: from the leaves up (Weng et al. 2505.12398)
     k_seq            tree, children with replacement: K-SEQ of SpecTr (Sun et al. 2310.15141)
 
-Compared with `recursive_rejection` of `verify.py` on the same drafts: token_by_token accepts as much, block never
-less, traversal more on some trees, k_seq more for some pairs of laws and less for others. Block and traversal
-need all laws of a draft before the first decision, k_seq needs children that may repeat, which is why
-they are not in the decoding loop here. Works on floats and on Fractions.
-Read next: `accepted.py`.
+On the same drafts as `recursive_rejection` of `verify.py`, token_by_token accepts as much, block never less, traversal
+more on some trees, k_seq more for some pairs of laws and less for others. Block and traversal need all laws of
+a draft before the first decision, and k_seq needs children that may repeat: so the loop has none of them.
+
+Each is called as the certifier calls samplers (`judge/kinds.py`) and draws through `dice`. Shapes: N nodes, n drafts,
+V vocabulary; chains get (n,), (n, V), (n + 1, V), trees (N,), (N,), (N, V), (N, V); floats or Fractions.
+Read next: `known_faults.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +39,7 @@ def chain_by(
     chance: Callable[[np.ndarray, np.ndarray, int], Any], rest: Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 ) -> Callable[..., list[int]]:
     """A rule for chains: accept x with min(1, `chance(p, q, x)`); at the first refusal draw with the weights
-    `rest(p, q, x)`, or from p where they are all 0, which happens to faulty rules only."""
+    `rest(p, q, x)`, or from p where they are all 0, as happens to faulty rules only."""
 
     def sampler(draft_tokens: Sequence[int], draft_probs: Any, target_probs: Any, *, dice: Dice) -> list[int]:
         out: list[int] = []

@@ -1,14 +1,14 @@
 """Where a law cannot be enumerated: real random numbers, and a test whose error rates are stated.
 
-The evidence against a sampler is a bet. A gambler who knows the target's law p and has seen the texts before
-stakes on the next one with q, what he has counted so far, smoothed towards p; his capital is multiplied by
-q(text) / p(text). If texts do come from p he gains nothing on average, so his capital ever reaches 1 / a
-with probability at most a, however long he plays and whenever he stops (Ville's inequality; Waudby-Smith
-and Ramdas 2010.09686). A sampler is refuted when it does, and at once by a text that p forbids.
+The evidence against a sampler is a bet. A gambler knows the target's law p. Before each text he stakes on it with q:
+what he has counted so far, smoothed towards p. His capital is then multiplied by q(text) / p(text). If texts do
+come from p he gains nothing on average, so his capital ever reaches 1 / a with probability at most a, however
+long he plays and whenever he stops (Ville's inequality; Waudby-Smith and Ramdas 2010.09686). A sampler is
+refuted when it does, and at once by a text that p forbids.
 
-A sampler that is not refuted is not proved right. What is stated then is a bound: with so many samples of k
-possible texts, the law is within the distance of Weissman et al. ("Inequalities for the L1 deviation of
-the empirical distribution", 2003) of what was counted. Read next: `report.py`.
+A sampler that is not refuted is not proved right. What is stated then is a bound: with so many samples of k possible
+texts, the law is within the distance of Weissman et al. ("Inequalities for the L1 deviation of the empirical
+distribution", 2003) of what was counted. Read next: `report.py`.
 """
 
 import math
@@ -21,15 +21,13 @@ from hypothesis import Phase, given, settings
 from ...config import require, require_seed
 from ...dice import Dice, Name
 from ..law import Limits, Number, total_variation
-from ..worlds.decodings import Decoding, play, wanted_texts
-from ..worlds.tables import Table, Text, World, joint
+from ..worlds.decodings import AnyWorld
+from ..worlds.tables import Text, TextLaw
 from .call import BrokenContract
-from .cycles import wanted_rows, world_length
-from .kinds import PLAYS, Law, Sampler, prompts
-from .search import SEARCH, WORLDS, Counterexample, Verdict
-
-FALSE_ALARM = 1e-6  # a right sampler is refuted with at most this probability, in all worlds together
-MISSED = 1e-3  # the stated distance is exceeded somewhere with at most this probability
+from .kinds import KINDS
+from .sampler import Sampler
+from .search import SEARCH
+from .verdict import FALSE_ALARM, MISSED, Counterexample, Verdict
 
 
 class DrawnDice:
@@ -62,7 +60,7 @@ class UnwatchedSampler(Sampler):
 class Evidence:
     """What has been seen in one world, and the capital of who bets against the target's law."""
 
-    def __init__(self, wanted: Law) -> None:
+    def __init__(self, wanted: TextLaw) -> None:
         self.wanted = {text: float(chance) for text, chance in wanted.items() if chance}
         self.seen: Counter[Text] = Counter()
         self.total, self.log_capital = 0, 0.0
@@ -78,7 +76,7 @@ class Evidence:
         self.seen[text] += 1
         self.total += 1
 
-    def law(self) -> Law:
+    def law(self) -> TextLaw:
         """Shares of the texts."""
         return {text: count / self.total for text, count in self.seen.items()}
 
@@ -89,49 +87,22 @@ class Evidence:
         return min(1.0, total_variation(self.law(), self.wanted) + spread / 2)
 
 
-def drawn_worlds(strategy: object, count: int) -> list[World | Decoding]:
+def drawn_worlds(strategy: object, count: int) -> list[AnyWorld]:
     """The first worlds that Hypothesis draws, the same ones each time."""
-    found: list[World | Decoding] = []
+    found: list[AnyWorld] = []
 
-    def keep(world: World | Decoding) -> None:
+    def keep(world: AnyWorld) -> None:
         found.append(world)
 
     settings(SEARCH, max_examples=count, phases=[Phase.generate])(given(strategy)(keep))()
     return found
 
 
-def wanted_law(kind: str, world: World | Decoding) -> Law:
-    """The target's law of what `one_text` returns."""
-    if isinstance(world, Decoding):
-        return dict(wanted_texts(world))
-    return wanted_rows(world) if kind == "batch" else dict(joint(world.target, (), world_length(world, kind)))
-
-
-def one_text(sampler: Sampler, world: World | Decoding, dice: Dice) -> Text | tuple[Text, ...]:
-    """Two cycles played once (for `batch` one, and a text each), cut or completed to one length by the target."""
-    if isinstance(world, Decoding):
-        return play(sampler, world, dice)
-    cycle, length = PLAYS[sampler.kind], world_length(world, sampler.kind)
-    if sampler.kind == "batch":
-        rows = zip(prompts(world), cycle(sampler, world, (), dice))
-        whole = [(before, filled_up(world.target, (*before, *row), len(before) + length, dice)) for before, row in rows]
-        return tuple(text[len(before) :] for before, text in whole)
-    first = cycle(sampler, world, (), dice)
-    return filled_up(world.target, (*first, *cycle(sampler, world, first, dice)), length, dice)
-
-
-def filled_up(target: Table, text: Text, length: int, dice: Dice) -> Text:
-    """`text` cut to `length` tokens, or continued by the target."""
-    while len(text) < length:
-        text = (*text, dice.categorical(np.array(target(text), dtype=object), ("more", len(text))))
-    return text[:length]
-
-
-def gather(sampler: Sampler, world: World | Decoding, dice: Dice, num_samples: int, enough: float) -> Evidence:
+def gather(sampler: Sampler, world: AnyWorld, dice: Dice, num_samples: int, enough: float) -> Evidence:
     """Texts, until there are `num_samples` of them or the logarithm of the capital is `enough`."""
-    evidence = Evidence(wanted_law(sampler.kind, world))
+    evidence = Evidence(sampler.kind.laws.wanted(world))
     while evidence.total < num_samples and evidence.log_capital < enough:
-        evidence.add(one_text(sampler, world, dice))
+        evidence.add(sampler.kind.laws.one_text(sampler, world, dice))
     return evidence
 
 
@@ -141,13 +112,13 @@ def certify_by_samples(
     """Judge `function` by `num_samples` texts in each world. The verdict is "refuted" or "undecided", never
     "exact"; error rates as this module says. `seed` is that of the drafts; the function draws from its own
     generators. ValueError for an unknown kind or a number out of range."""
-    require(kind in WORLDS, "kind", kind, f"one of {', '.join(WORLDS)}")
+    require(kind in KINDS, "kind", kind, f"one of {', '.join(KINDS)}")
     require(num_worlds >= 1, "worlds", num_worlds, "at least 1")
     require(num_samples >= 1, "sample", num_samples, "at least 1")
     require_seed(seed)
-    sampler, dice = UnwatchedSampler(function, kind, exact=False, limits=Limits()), DrawnDice(seed)
+    sampler, dice = UnwatchedSampler(function, KINDS[kind], exact=False, limits=Limits()), DrawnDice(seed)
     verdict = Verdict(kind, fractions=False, num_samples=num_samples)
-    worlds, furthest = drawn_worlds(WORLDS[kind], num_worlds), 0.0
+    worlds, furthest = drawn_worlds(KINDS[kind].drawn, num_worlds), 0.0
     enough = math.log(len(worlds) / FALSE_ALARM)
     for world in worlds:
         try:

@@ -1,7 +1,7 @@
-"""One call of a function that nobody vouches for: what it may not do is reported, and nothing hangs.
+"""One call of a function that nobody vouches for: nothing hangs, and what it may not do is reported.
 
-It may not raise, take longer than it is given, or change its arguments, which are the caller's.
-Read next: `contracts.py`.
+It may not raise, take longer than it is given, or change its arguments, which are the caller's; and it returns token
+ids, however they are packed. Read next: `sampler.py`.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..no_verdict import NoVerdict, described
+from ..worlds.tables import Text
 
 MOST_RETURNED = 10_000  # that are taken from something without an end
 
@@ -92,3 +93,16 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
         return np.array_equal(a, b)
     return callable(a) or a == b
+
+
+def token_ids(returned: Any) -> Text:
+    """What a function returned as whole numbers, however it is packed: a list, an array, a tensor, some of them
+    nested. `BrokenContract` where that is not what it is; 1.0 counts as 1, and 1.4 as nothing."""
+    try:
+        numbers = np.asarray(returned).reshape(-1).tolist()
+        path = tuple(int(number) for number in numbers)
+        if path == tuple(numbers):
+            return path
+    except Exception as error:  # what was returned may raise anything
+        raise BrokenContract(f"returned {described(returned)}: no list of token ids") from error
+    raise BrokenContract(f"returned {described(returned)}: no list of token ids")

@@ -1,9 +1,8 @@
 """`python -m eagle_min certify FILE.py:FUNCTION --kind KIND`: a verdict on anyone's sampler.
 
-FILE is imported with its random sources already replaced, so that generators it makes while it is
-imported ask the dice too. It may import its neighbours, then and whenever it is called. With `--sample N`
-nothing is replaced: for code that looks at its random numbers.
-Exit status: 0 exact, 1 refuted, 3 undecided. Read next: `../train/command.py`.
+FILE is imported with its random sources already replaced, so that generators which it makes at import ask dice too. It
+may import its neighbours, then and whenever it is called. With `--sample N` nothing is replaced: for code that
+looks at its random numbers. Exit status: 0 exact, 1 refuted, 3 undecided. Read next: `../train/command.py`.
 """
 
 import argparse
@@ -24,14 +23,16 @@ from ..law import Limits
 from ..no_verdict import NoVerdict, Undecided, described
 from ..undrawn.watch import watched
 from .bet import certify_by_samples
+from .kinds import KINDS
 from .report import EXIT_STATUS, report
-from .search import LIMITS, WORLDS, certify
+from .search import LIMITS, certify
+from .verdict import Verdict
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("function", metavar="FILE.py:FUNCTION", help="the sampler")
-    parser.add_argument("--kind", required=True, help=f"how it is called: {', '.join(WORLDS)}")
+    parser.add_argument("--kind", required=True, help=f"how it is called: {', '.join(KINDS)}")
     parser.add_argument("--exact", action="store_true", help="hand over Fractions and compare with ==")
     parser.add_argument("--bits", type=int, help="coins k / 2^BITS, and only the support is judged (1 to 24)")
     parser.add_argument("--sample", type=int, metavar="N", help="do not enumerate: N real texts a world, a test")
@@ -42,20 +43,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Certify and report. ValueError or FileNotFoundError for what cannot be called."""
-    require(args.kind in WORLDS, "kind", args.kind, f"one of {', '.join(WORLDS)}")
+    require(args.kind in KINDS, "kind", args.kind, f"one of {', '.join(KINDS)}")
     limits = limits_of(args)
-    if args.sample is not None:
-        return sample(args)
     with importing_from(folder_of(args.function)):
-        try:
-            with watched():
-                function = load_function(args.function)
-        except Undecided as error:
-            print(f"undecided: {error}")
-            return EXIT_STATUS["undecided"]
-        verdict = certify(function, args.kind, exact=args.exact, bits=args.bits, limits=limits, **num_worlds(args))
+        verdict = by_enumeration(args, limits) if args.sample is None else by_samples(args)
     print(report(verdict))
     return EXIT_STATUS[verdict.status]
+
+
+def by_enumeration(args: argparse.Namespace, limits: Limits) -> Verdict:
+    """The verdict of `certify`, or "undecided" for a file that draws what cannot be enumerated while it is imported."""
+    try:
+        with watched():
+            function = load_function(args.function)
+    except Undecided as error:
+        return Verdict(args.kind, args.exact, status="undecided", reason=str(error))
+    return certify(function, args.kind, exact=args.exact, bits=args.bits, limits=limits, **num_worlds(args))
+
+
+def by_samples(args: argparse.Namespace) -> Verdict:
+    """The test by samples. All generators start from one state, so that the same command says the same."""
+    random.seed(0), np.random.seed(0), torch.manual_seed(0)
+    return certify_by_samples(load_function(args.function), args.kind, args.sample, **num_worlds(args))
 
 
 def limits_of(args: argparse.Namespace) -> Limits:
@@ -66,15 +75,6 @@ def limits_of(args: argparse.Namespace) -> Limits:
     others = "without --exact, --bits, --max-branches and --max-seconds"
     require(args.sample is None or not enumerating, "--sample", args.sample, others)
     return replace(LIMITS, **given)
-
-
-def sample(args: argparse.Namespace) -> int:
-    """The test by samples. All generators start from one state, so that the same command says the same."""
-    random.seed(0), np.random.seed(0), torch.manual_seed(0)
-    with importing_from(folder_of(args.function)):
-        verdict = certify_by_samples(load_function(args.function), args.kind, args.sample, **num_worlds(args))
-    print(report(verdict))
-    return EXIT_STATUS[verdict.status]
 
 
 def num_worlds(args: argparse.Namespace) -> dict[str, int]:

@@ -1,5 +1,7 @@
 """What a person is told about a verdict: one line of it, what it rests on, and the world that refutes.
-Read next: `command.py`."""
+
+Read next: `command.py`.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,11 +9,10 @@ from fractions import Fraction
 from itertools import product
 
 from ..law import Number
-from ..worlds.decodings import Decoding, named
-from ..worlds.tables import Row, Text, World
-from .bet import FALSE_ALARM
-from .kinds import prompts
-from .search import Counterexample, Verdict
+from ..worlds.decodings import AnyWorld, Decoding, in_words, world_of
+from ..worlds.tables import Row, Text
+from .batches import prompts
+from .verdict import FALSE_ALARM, Counterexample, Verdict
 
 EXIT_STATUS = {"exact": 0, "refuted": 1, "undecided": 3}  # 2 is for bad input, as with every command
 MOST_TEXTS, MOST_LAWS = 8, 6  # of a counterexample that are shown
@@ -21,9 +22,9 @@ def report(verdict: Verdict) -> str:
     """The whole report."""
     lines = [headline(verdict)]
     if verdict.num_worlds and verdict.num_samples is None:
-        lines += basis(verdict)
+        lines += what_it_rests_on(verdict)
     if verdict.counterexample is not None:
-        lines += picture(verdict.counterexample)
+        lines += refuting_world(verdict.counterexample)
     lines += [f"numerical corner: {corner}" for corner in verdict.corners]
     return "\n".join(lines)
 
@@ -50,7 +51,7 @@ def headline(verdict: Verdict) -> str:
     return f"{how} on all {verdict.num_worlds} worlds tried, kind {verdict.kind}"
 
 
-def basis(verdict: Verdict) -> list[str]:
+def what_it_rests_on(verdict: Verdict) -> list[str]:
     """Worlds, branches, hard cases, samplings, acceptance."""
     count = verdict.num_worlds
     if verdict.bits is not None:
@@ -73,11 +74,11 @@ def shares(counts: Counter, total: int) -> str:
     return ", ".join(f"{what} {100 * number // total} %" for what, number in sorted(counts.items()))
 
 
-def picture(found: Counterexample) -> list[str]:
+def refuting_world(found: Counterexample) -> list[str]:
     """The smallest world that was found, and the first texts whose probability is wrong."""
     keys = sorted({**found.wanted, **found.got})
     wrong = [key for key in keys if abs(found.got.get(key, 0) - found.wanted.get(key, 0)) > 1e-9]
-    lines = ["", "the smallest world found:", *describe(found.world, wrong[:MOST_TEXTS])]
+    lines = ["", "the smallest world found:", *world_lines(found.world, wrong[:MOST_TEXTS])]
     if found.broken is not None:
         return [*lines, f"the function {found.broken}"]
     lines += ["", f"{'text':<16}{'wanted':>14}{'got':>14}"]
@@ -90,36 +91,39 @@ def picture(found: Counterexample) -> list[str]:
     return lines
 
 
-def describe(world: World | Decoding, texts: Sequence[Text]) -> list[str]:
-    """Shape, what a whole decoder was told, and the laws from which the tokens of `texts` come."""
-    told, tables = [], world
-    if isinstance(world, Decoding):
-        drafted = "children drawn" if world.sampled else "the draft's likeliest children"
-        told = [
-            f"prompt {list(world.prompt)}, at most {world.max_new_tokens} tokens, stop {sorted(world.stop)}, "
-            f"{named(world.sampling)}, {drafted}"
-            + ("" if world.silent is None else f", nothing drafted behind {world.silent}"),
-            "where tokens are equally likely the smaller ids stay",
-        ]
-        tables = world.world
-    ranks = f", ranks {list(tables.ranks)}" if any(tables.ranks) else ""
-    lines, reached = [*told, f"draft: parents {list(tables.parents)}{ranks}"], beginnings(world, texts)
+def world_lines(any_world: AnyWorld, texts: Sequence[Text]) -> list[str]:
+    """What a whole decoder was told, the shape, and the laws from which the tokens of `texts` come."""
+    world, reached = world_of(any_world), beginnings(any_world, texts)
+    ranks = f", ranks {list(world.ranks)}" if any(world.ranks) else ""
+    lines = told(any_world) if isinstance(any_world, Decoding) else []
+    lines.append(f"draft: parents {list(world.parents)}{ranks}")
     for text in reached[:MOST_LAWS]:
-        lines.append(f"behind {name(text):<8} p = {row(tables.target(text))}   q = {row(tables.draft(text))}")
+        lines.append(f"behind {name(text):<8} p = {row(world.target(text))}   q = {row(world.draft(text))}")
     if len(reached) > MOST_LAWS:
         lines.append(f"and {len(reached) - MOST_LAWS} laws more, behind longer texts")
     return lines
 
 
-def beginnings(world: World | Decoding, texts: Sequence[Text]) -> list[Text]:
+def told(decoding: Decoding) -> list[str]:
+    """What a whole decoder was told."""
+    drafted = "children drawn" if decoding.sampled else "the draft's likeliest children"
+    silent = "" if decoding.silent is None else f", nothing drafted behind {decoding.silent}"
+    return [
+        f"prompt {list(decoding.prompt)}, at most {decoding.max_new_tokens} tokens, stop {sorted(decoding.stop)}, "
+        f"{in_words(decoding.sampling)}, {drafted}{silent}",
+        "where tokens are equally likely the smaller ids stay",
+    ]
+
+
+def beginnings(any_world: AnyWorld, texts: Sequence[Text]) -> list[Text]:
     """What stands before each token of `texts`, prompt included and the shortest first; where there are no texts,
     before the first token and the second of any."""
-    start, tables = (world.prompt, world.world) if isinstance(world, Decoding) else ((), world)
-    if any(isinstance(part, tuple) for text in texts for part in text):  # of a batch
-        rows = [pair for text in texts for pair in zip(prompts(tables), text)]
+    world, start = world_of(any_world), any_world.prompt if isinstance(any_world, Decoding) else ()
+    if world.sizes and texts:  # each has a row for each sequence
+        rows = [pair for text in texts for pair in zip(prompts(world), text)]
     else:
-        rows = [(start, text) for text in texts or product(range(tables.target.vocab_size), repeat=2)]
-    found = {(*before, *text[:place]) for before, text in rows for place in range(len(text))}
+        rows = [(start, text) for text in texts or product(range(world.vocab_size), repeat=2)]
+    found = {(*before, *text[:length]) for before, text in rows for length in range(len(text))}
     return sorted(found, key=lambda text: (len(text), text))
 
 

@@ -1,0 +1,1 @@
+"""The small worlds in which samplers are tried."""

@@ -1,9 +1,10 @@
-"""Worlds that are always enumerated, beside those that are drawn: what is rare or too large among these.
+"""Worlds that are tried always, behind those that are drawn: shapes that are rare or too large among these.
 
-A decoder that looks rows up by depth and token errs only where two siblings have children that are the same token; a
-batch whose second sequence gets the first one's laws shows only with two drafts in each. Their tables have three
-rows each, all different, so that a row taken for another is a law taken for another. One cycle is played; decoders
-write whole texts. Nothing smaller is looked for when one of them refutes. Read next: `bounds.py`.
+A decoder that finds the row of a node by its depth and token errs only where two siblings have children that are the
+same token. A batch that hands the first sequence's laws to the second shows it only with two drafts in each. So
+each kind of sampler has a few worlds with such shapes, written down here. Their tables have three laws, all
+different, so that one taken for another shows. One cycle is played; decoders write whole texts. When one of
+these worlds refutes, no smaller one is looked for. Read next: `../acceptance/rules.py`.
 """
 
 from fractions import Fraction
@@ -20,48 +21,47 @@ def table(*rows: tuple[int, ...]) -> Table:
     return Table(tuple(tuple(Fraction(weight, sum(row)) for weight in row) for row in rows))
 
 
-TWO: Tables = table((1, 2), (2, 3), (3, 1)), table((2, 1), (3, 1), (4, 1))  # token 0 is likeliest behind everything
-SWAPPED: Tables = table((1, 2), (2, 3), (3, 1)), table((1, 3), (3, 1), (2, 1))  # behind 1 0 comes 1, behind 1 1 comes 0
+# token 0 is the draft's likeliest behind everything
+TWO_TOKENS: Tables = table((1, 2), (2, 3), (3, 1)), table((2, 1), (3, 1), (4, 1))
+# the draft's likeliest changes with the text: 1 behind 1 0, 0 behind 1 1
+TWO_SWAPPED: Tables = table((1, 2), (2, 3), (3, 1)), table((1, 3), (3, 1), (2, 1))
 # what is left of a law after a refusal is two tokens, behind whatever text
-THREE: Tables = table((1, 2, 2), (2, 1, 2), (2, 2, 1)), table((3, 1, 1), (1, 3, 1), (1, 1, 3))
-# of the two likeliest tokens the first has half of the whole law, and two thirds of theirs
-HALVES: Tables = table((1, 1, 2), (2, 1, 1), (1, 2, 1)), THREE[1]
+THREE_TOKENS: Tables = table((1, 2, 2), (2, 1, 2), (2, 2, 1)), table((3, 1, 1), (1, 3, 1), (1, 1, 3))
+# the likeliest token has half of the whole law, and two thirds of what top_k 2 keeps
+HALVES: Tables = table((1, 1, 2), (2, 1, 1), (1, 2, 1)), THREE_TOKENS[1]
 
+# parents
 CHAIN_OF_THREE, CHAIN_OF_FOUR = (-1, 0, 1, 2), (-1, 0, 1, 2, 3)
-COUSINS = (-1, 0, 0, 1, 2)  # parents: two siblings with a child each
+COUSINS = (-1, 0, 0, 1, 2)  # two siblings with a child each
 LATE_SIBLINGS = (-1, 0, 1, 2, 2)  # on the third level
 
 
 def drafted(tables: Tables, parents: tuple[int, ...]) -> World:
-    """A node with the rank among its siblings that its place has."""
+    """A world with this draft tree; children are ranked in the order of their nodes."""
     ranks = tuple(parents[:node].count(parent) for node, parent in enumerate(parents))
     return World(*tables, parents, ranks, num_cycles=1)
 
 
 def decoding(tables: Tables, parents: tuple[int, ...], limit: int, sampled: bool = False, **sampling) -> Decoding:
-    """A decoder at temperature 1 behind the prompt 1, which leads to another row with each token behind it."""
-    told = SamplingConfig(1.0, **sampling)
-    return Decoding(drafted(tables, parents), (1,), limit, frozenset(), told, sampled)
+    """A decoder's world at temperature 1. Behind the prompt 1 each token leads to another law."""
+    return Decoding(drafted(tables, parents), (1,), limit, frozenset(), SamplingConfig(1.0, **sampling), sampled)
 
 
-STANDING: dict[str, tuple[World | Decoding, ...]] = {
-    "chain": (drafted(TWO, CHAIN_OF_FOUR),),
-    "tree": (drafted(TWO, CHAIN_OF_FOUR), drafted(TWO, COUSINS), drafted(THREE, LATE_SIBLINGS)),
-    "tree-sampled": (drafted(TWO, COUSINS),),
-    "tree-iid": (drafted(TWO, COUSINS),),
-    "batch": (
-        batch(*TWO, (2, 2)),
-        batch(*THREE, (1, 1)),
-        batch(*THREE, (0, 0)),
-        batch(*TWO, (1, 0, 1)),
-        batch(*TWO, (1, 1, 0)),
-        batch(*THREE, (1,)),
-    ),
-    "loop": (
-        decoding(TWO, CHAIN_OF_THREE, 4),
-        decoding(TWO, COUSINS, 4),
-        decoding(SWAPPED, COUSINS, 4),
-        decoding(TWO, COUSINS, 3, sampled=True),
-        decoding(HALVES, (-1, 0, 0), 3, top_k=2, top_p=TOP_P),
-    ),
-}
+FOR_CHAINS = (drafted(TWO_TOKENS, CHAIN_OF_FOUR),)
+FOR_TREES = (*FOR_CHAINS, drafted(TWO_TOKENS, COUSINS), drafted(THREE_TOKENS, LATE_SIBLINGS))
+FOR_SAMPLED_TREES = (drafted(TWO_TOKENS, COUSINS),)
+FOR_BATCHES = (
+    batch(*TWO_TOKENS, (2, 2)),
+    batch(*THREE_TOKENS, (1, 1)),
+    batch(*THREE_TOKENS, (0, 0)),
+    batch(*TWO_TOKENS, (1, 0, 1)),
+    batch(*TWO_TOKENS, (1, 1, 0)),
+    batch(*THREE_TOKENS, (1,)),
+)
+FOR_DECODERS = (
+    decoding(TWO_TOKENS, CHAIN_OF_THREE, 4),
+    decoding(TWO_TOKENS, COUSINS, 4),
+    decoding(TWO_SWAPPED, COUSINS, 4),
+    decoding(TWO_TOKENS, COUSINS, 3, sampled=True),
+    decoding(HALVES, (-1, 0, 0), 3, top_k=2, top_p=TOP_P),
+)

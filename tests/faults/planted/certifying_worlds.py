@@ -11,7 +11,7 @@ FAULTS = (
     Fault(
         "no world is tried always",
         X + "judge.search",
-        "for world in STANDING[kind]:",
+        "for world in row.always_tried:",
         "for world in ():",
         ALWAYS,
         "shapes that are drawn by chance are not drawn in every forty worlds",
@@ -27,22 +27,22 @@ FAULTS = (
     Fault(
         "two sequences never have two drafts each",
         X + "worlds.always_tried",
-        "        batch(*TWO, (2, 2)),\n",
+        "    batch(*TWO_TOKENS, (2, 2)),\n",
         "",
         ALWAYS,
         "a quick way for equal lengths went unnoticed",
     ),
     Fault(
         "a third sequence stands behind the first one's text",
-        X + "judge.kinds",
-        "INSTEAD_OF_2 = (1, 0)",
-        "INSTEAD_OF_2 = (0,)",
+        X + "judge.batches",
+        "THIRD_PROMPT = (1, 0)",
+        "THIRD_PROMPT = (0,)",
         ALWAYS,
         "a third row that is given the first one's data went unnoticed",
     ),
     Fault(
         "whole decoders are always told one stop token",
-        X + "worlds.decodings",
+        X + "worlds.drawn",
         "stop = frozenset(draw(st.lists(st.integers(0, vocab_size - 1), max_size=2)))",
         "stop = frozenset(draw(st.lists(st.integers(0, vocab_size - 1), max_size=1)))",
         LOOPS + "test_a_decoder_with_a_fault_that_shows_in_few_places_is_refuted",
@@ -50,7 +50,7 @@ FAULTS = (
     ),
     Fault(
         "something is drafted behind every token",
-        X + "worlds.decodings",
+        X + "judge.decoders",
         "if text[-1] == decoding.silent else decoding.world",
         "if False else decoding.world",
         LOOPS + "test_a_decoder_with_a_fault_that_shows_in_few_places_is_refuted",
@@ -58,7 +58,7 @@ FAULTS = (
     ),
     Fault(
         "three siblings have no world of their own",
-        X + "worlds.tables",
+        X + "worlds.drawn",
         "(None,) * 7 + (DEEP_SIBLINGS,) * 3 + (THREE_SIBLINGS,)",
         "(None,) * 7 + (DEEP_SIBLINGS,) * 4",
         "tests/certifier/test_rare_faults.py::test_a_fault_that_shows_in_few_places_is_refuted",
@@ -66,7 +66,7 @@ FAULTS = (
     ),
     Fault(
         "worlds are variants of one another",
-        X + "worlds.tables",
+        X + "worlds.drawn",
         "return st.lists(strategy, min_size=1, max_size=1, unique=True).map(lambda drawn: drawn[0])",
         "return strategy",
         WORLDS + "test_worlds_are_no_variants_of_one_another",
@@ -74,7 +74,7 @@ FAULTS = (
     ),
     Fault(
         "decoders are tried on any small worlds",
-        X + "worlds.decodings",
+        X + "worlds.drawn",
         '("any",) * 3 + ("fork",) * 4 + ("larger",) * 3',
         '("any",)',
         WORLDS + "test_a_third_of_the_loops_goes_on_behind_siblings",
@@ -83,8 +83,8 @@ FAULTS = (
     Fault(
         "which law is whose depends on a sum of tokens",
         X + "worlds.tables",
-        "place = STEPS[place][token % MAX_VOCAB]",
-        "place += token + 1",
+        "state = NEXT_STATE[state][token % MAX_VOCAB]",
+        "state += token + 1",
         WORLDS + "test_which_row_comes_depends_on_every_token_and_on_their_order",
         "beginner: two tokens that changed places read the right law",
     ),
