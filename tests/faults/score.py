@@ -40,11 +40,11 @@ TESTS = {  # test files of a module, the cheapest first
     "dice": ("dice",),
     "sampling": ("sampling",),
     "tree": ("tree",),
-    "verify": ("verify", "verify_sampled"),
+    "verify": ("verify", "verify_sampled", "eight_properties"),
     "cache": ("cache",),
     "exactness.law": ("law",),
-    "grow": ("grow",),
-    "decode": ("decode", "law_of_the_loop"),
+    "grow": ("grow", "eight_properties"),
+    "decode": ("decode", "law_of_the_loop", "eight_properties"),
 }
 FOLDERS = {"cache": "network"}  # the others lie in tests/same_law
 OPERATORS = ("comparison", "arithmetic", "constant", "boolean", "slice", "statement")

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from loops import KINDS, loops
+from loops import CONTEXT_KINDS, loops
 from networks import CONFIG, TREES, random_drafter, random_target, shipped
 from strategies import fewer
 from ties import CEILING, SAFETY, first_difference, gap, noise, text_and_rows
@@ -22,7 +22,6 @@ from eagle_min.head import EagleDrafter
 from eagle_min.sampling import next_token_law
 from eagle_min.train.head import new_head
 
-CONTEXT_KINDS = [kind for kind in KINDS if kind != "static_sampled"]
 SAMPLINGS = [
     SamplingConfig(0.0),
     SamplingConfig(1.0),
