@@ -75,7 +75,9 @@ def test_same_text_on_random_networks(kind):
     check()
 
 
-@pytest.mark.parametrize("kind", ["eagle2", "eagle1", "ratio", "chain"])
+@pytest.mark.parametrize(
+    "kind", ["eagle2", *(pytest.param(kind, marks=pytest.mark.ci) for kind in ("eagle1", "ratio", "chain"))]
+)
 def test_same_text_on_the_shipped_network_in_float64(kind):
     models = shipped(torch.float64)
     drafter, encode = models.drafter(kind), models.tokenizer.prompt
@@ -85,6 +87,7 @@ def test_same_text_on_the_shipped_network_in_float64(kind):
         assert_same(models.target, prompt, drafter, **options(sampling, max_new_tokens=10, seed=number))
 
 
+@pytest.mark.ci
 def test_same_text_up_to_the_last_position_of_the_shipped_context():
     models = shipped(torch.float64)
     drafter = models.drafter("eagle2")
