@@ -12,8 +12,8 @@ from math import inf, prod, sqrt
 
 import bank
 import pytest
-from bank import CONTROLS, FAULTS
-from faulty import KNOWN_FIGURE, Faulty
+from faulty_samplers import CONTROLS, FAULTS
+from faulty_samplers.row import KNOWN_FIGURE, Faulty
 from properties import (
     PROPERTIES,
     chance_of,

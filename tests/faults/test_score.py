@@ -9,7 +9,7 @@ import pytest
 import score
 from equivalent import EQUIVALENT
 from house import CORE
-from operators import mutants_of
+from mutants import mutants_of
 
 SEED = 7  # of the samples
 QUICK = ("dice", "sampling", "tree", "exactness.law")  # modules whose tests take about a second

@@ -5,7 +5,7 @@ tests/faults/test_bank.py enumerates the sampler and compares with ==.
 
 Where `fault.py` plants a fault in a module of the package, a row here is a whole sampler with the fault
 in it, some ten lines long, so that its law can be enumerated and compared with a figure. Kinds are those of
-`eagle_min/exactness/judge/kinds.py` and `whole.py`, and one more, for faults in how drafts are drawn:
+`eagle_min/exactness/judge/kinds.py` and one more, for faults in how drafts are drawn:
 
     step    f(p, q, *, dice) -> tokens; p(tokens) and q(tokens) are the laws (V,) of target and draft
             after these tokens of the cycle, and the function draws its drafts itself
