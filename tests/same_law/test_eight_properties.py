@@ -67,6 +67,7 @@ def test_match_walk_emits_the_target_law_for_any_tree(name, case):
 
 
 @given(worlds_and_trees())
+@example((world_of((5, 3, 2), (2, 5, 3)), DraftTree((0, 1, 2), (-1, 0, 0), (0.0,) * 3)))  # two siblings
 def test_match_walk_and_rejection_walk_have_one_path_law(case):
     """The walk used here and the published reject-zero-renormalise loop accept each path equally often."""
     world, tree = case
