@@ -32,7 +32,7 @@ temperatures = st.sampled_from([0.0, 0.7, 1.0])
 
 @every_drafter
 def test_a_tree_fits_whatever_room_there_is(name):
-    @fewer(2)
+    @fewer(2, fast=8)
     @given(prompts | repeating, seeds, st.integers(1, 9), st.integers(1, 12), temperatures)
     def check(prompt, seed, num_nodes, room, temperature):
         tree = replace(small_tree(name), num_nodes=num_nodes)
@@ -78,7 +78,7 @@ def test_a_draft_depends_on_the_text_and_not_on_the_pieces_it_came_in(name):
 
 @every_drafter
 def test_two_sequences_at_once_do_not_disturb_each_other(name):
-    @fewer(4)
+    @fewer(4, fast=3)
     @given(prompts | repeating, prompts | repeating, seeds)
     def check(first, second, seed):
         target, drafter = random_target(seed), drafter_of(name, seed, small_tree(name))
