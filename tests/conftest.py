@@ -53,7 +53,7 @@ def is_alike_in_every_profile(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--beyond-fast"):
+    if config.getoption("--beyond-fast", default=False):
         alike = [item for item in items if is_alike_in_every_profile(item)]
         config.hook.pytest_deselected(items=alike)
         items[:] = [item for item in items if item not in set(alike)]
