@@ -40,7 +40,7 @@ def test_same_seed_same_text(name):
     """
     temperatures, stops = st.sampled_from([0.0, 0.7, 1.0]), st.sets(st.integers(0, 5), max_size=1)
 
-    @fewer(2, fast=8)
+    @fewer(2, fast=5)
     @given(PROMPTS | REPEATING, seeds, temperatures, st.integers(0, 99), stops)
     def check(prompt, seed, temperature, number, stop):
         how = {"max_new_tokens": 99, "temperature": temperature, "seed": number, "stop": stop}
