@@ -185,7 +185,7 @@ def confidence(root: int, expand: Expand, config: TreeConfig, depth: int) -> Dra
     For the same reason a node that is not among the num_nodes - 1 best so far never will be, nor
     will any node below it: neither is it expanded here, which changes the cost and not the tree. And
     what is below min_confidence is outranked by what is not, so leaving it out changes nothing else.
-    Checked by `test_rerank_keeps_the_best_and_stays_connected` in tests/same_law/test_grow.py.
+    Checked by `test_rerank_keeps_the_best_and_stays_connected` in tests/same_law/test_eight_properties.py.
     """
     sapling, beam, kept = Sapling(root), [0], []
     budget = config.num_nodes - 1

@@ -53,7 +53,7 @@ def match_walk(tree: DraftTree, law_at: LawAt, dice: Dice, position: int) -> Ver
     gets. So the same seed gives the same text as plain decoding. The tree must not depend on
     these draws. A child set S is hit with probability p(S), and no rule can do better for
     children that are not random (exactness bound: p(S) is all the mass they can carry).
-    Checked by `test_match_walk_emits_the_target_law_for_any_tree` in tests/same_law/test_verify.py.
+    Checked by `test_match_walk_emits_the_target_law_for_any_tree` in tests/same_law/test_eight_properties.py.
     """
     below = children(tree.parents)
     path = [0]
@@ -74,7 +74,7 @@ def rejection_walk(tree: DraftTree, law_at: LawAt, dice: Dice, position: int, cy
     (1 - p(x1) - p(x2) - ...) * p(y) / (1 - p(x1) - p(x2) - ...) = p(y). This is the match
     walk's law of path and bonus, drawn in pieces. Dividing p(x) by a draft probability would
     be wrong here: the children were not drawn, so their draft law is one-hot.
-    Checked by `test_match_walk_and_rejection_walk_have_one_path_law` in tests/same_law/test_verify.py.
+    Checked by `test_match_walk_and_rejection_walk_have_one_path_law` in tests/same_law/test_eight_properties.py.
     """
     below = children(tree.parents)
     path = [0]
@@ -107,7 +107,7 @@ def recursive_rejection(tree: DraftTree, law_at: LawAt, dice: Dice, position: in
     of drawing: sorting or pruning them by probability breaks it.
     If r = 0 then p = q, and a coin of probability 1 never rejects; in floats it may by rounding,
     and then p stays as it is. ValueError when a child has draft probability 0.
-    Checked by `test_recursive_rejection_emits_the_target_law` in tests/same_law/test_verify_sampled.py.
+    Checked by `test_recursive_rejection_emits_the_target_law` in tests/same_law/test_eight_properties.py.
     """
     below = children(tree.parents)
     path = [0]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 TESTS = Path(__file__).resolve().parent
 sys.path[:0] = map(str, (TESTS.parent, TESTS / "support", TESTS / "faults"))  # the package, and what tests share
@@ -37,11 +37,26 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "thorough: very slow; runs with EAGLE_MIN_PROFILE=thorough")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--beyond-fast", action="store_true", help="leave out what the fast profile runs in the same way")
+
+
 def pytest_report_header() -> str:
     return f"EAGLE_MIN_PROFILE: {PROFILE} ({settings.default.max_examples} examples a property)"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def is_alike_in_every_profile(item: pytest.Item) -> bool:
+    """Whether a test is neither marked slow nor tries examples: a property, or a function with one inside."""
+    if isinstance(item, pytest.Function) and not any(map(item.get_closest_marker, ("ci", "thorough"))):
+        return not is_hypothesis_test(item.obj) and "given" not in item.obj.__code__.co_names
+    return False
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--beyond-fast", default=False):
+        alike = [item for item in items if is_alike_in_every_profile(item)]
+        config.hook.pytest_deselected(items=alike)
+        items[:] = [item for item in items if item not in set(alike)]
     for item in items:
         for mark in {"ci", "thorough"} - MARKS[PROFILE]:
             if item.get_closest_marker(mark):

@@ -119,6 +119,7 @@ def test_laws_that_are_shown_are_a_handful():
     assert len(shown(WORLD, *texts)) == MOST_LAWS == 6 and shown(WORLD, *texts)[:3] == ["nothing", "0", "1"]
 
 
+@pytest.mark.ci
 def test_a_refutation_of_a_batch_shows_both_texts():
     verdict = certify(samplers.batch_with_one_coin, "batch")
     assert re.search(r"^\d \d \| \d \d? +\S+ +\S+$", report(verdict), re.MULTILINE)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import fewer
 
 from eagle_min.exactness.acceptance import closed_forms as accepted
 from eagle_min.exactness.acceptance import rules
@@ -66,6 +67,7 @@ def test_two_children_are_accepted_as_often_as_their_rule_accepts_them(laws, rep
     assert accepted.one_draft(p, q) <= accepted.recursive(p, q, replace=replace)
 
 
+@fewer(1, fast=8)
 @given(rows(2))
 def test_k_seq_accepts_as_its_law_says(laws):
     p, q = (tuple(row) for row in laws)

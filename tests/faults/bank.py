@@ -22,7 +22,7 @@ texts or another number of tokens than the property looks at. The other columns 
     code    what the fault is called for short. A letter is a family (A acceptance and what follows a refusal, B numbers
             used twice or compared wrongly, C trees and siblings, F drafts left out, G blocks), r and a number a report
             that fits in none of them, and the rest are names; numbers have gaps and mean nothing
-    kind    how the sampler is called: `eagle_min/exactness/judge/kinds.py`; `faulty.py` for steps
+    kind    how the sampler is called: `eagle_min/exactness/judge/kinds.py`; `faulty_samplers/row.py` for steps
     origin  where the fault was met in public, or "beginner"
 
 The second table tells what a test by samples is up against, in the first cycle in the fault's own world:
@@ -47,13 +47,8 @@ from shlex import join
 from statistics import median
 
 import paths  # noqa: F401 first, for it says where the others lie
-import samplers_accept
-import samplers_batch
-import samplers_coins
-import samplers_loop
-import samplers_step
-import samplers_tree
-from faulty import Faulty
+from faulty_samplers import FAULTS
+from faulty_samplers.row import Faulty
 from properties import laws_over, noticed_by, num_samples
 
 from eagle_min.config import require
@@ -62,10 +57,6 @@ from eagle_min.exactness.law import total_variation
 from eagle_min.lab.bank import NOTICED, POWER
 from eagle_min.lab.record import Row, check_writable, commit, machine, markdown_table, text_table, write_rows
 from eagle_min.train.batches import versions
-
-FAMILIES = (samplers_accept, samplers_coins, samplers_batch, samplers_tree, samplers_step, samplers_loop)
-FAULTS: tuple[Faulty, ...] = tuple(row for family in FAMILIES for row in family.FAULTS)
-CONTROLS: tuple[Faulty, ...] = tuple(row for family in FAMILIES for row in getattr(family, "CONTROLS", ()))
 
 
 def power(row: Faulty) -> Row:

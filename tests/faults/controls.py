@@ -20,7 +20,8 @@ from pathlib import Path
 
 import paths  # noqa: F401 first, for it says where the others lie
 import samplers
-from bank import CONTROLS, provenance
+from bank import provenance
+from faulty_samplers import CONTROLS
 
 from eagle_min.config import require
 from eagle_min.exactness import certify

@@ -8,13 +8,16 @@ from fault import Fault
 from planted import FAULTS
 from planted.storage import MERGE
 
+EIGHT = "tests/same_law/test_eight_properties.py"
+LOOP_LAW = EIGHT + "::test_loop_over_trees_of_the_context_has_the_target_law"
 LAWS = (
+    EIGHT,
     "tests/same_law/test_verify.py",
     "tests/same_law/test_verify_sampled.py",
     "tests/same_law/test_law_of_the_loop.py",
 )
-LOOP = ("tests/same_law/test_law_of_the_loop.py", "tests/network/test_cache.py")
-NETWORK = ("tests/network/test_cache.py", "tests/network/test_model.py", "tests/network/test_head.py")
+LOOP = (LOOP_LAW, "tests/same_law/test_law_of_the_loop.py", "tests/network/test_cache.py")
+NETWORK = (EIGHT, "tests/network/test_cache.py", "tests/network/test_model.py", "tests/network/test_head.py")
 
 CONTROL = Fault(
     "nothing but a comment",
@@ -42,7 +45,8 @@ NEUTRAL = (
         "return match_walk(tree, law_at, dice, position)",
         "return rejection_walk(tree, law_at, dice, position, cycle)",
         (
-            "tests/same_law/test_verify.py::test_match_walk_emits_the_target_law_for_any_tree",
+            LOOP_LAW,
+            EIGHT + "::test_match_walk_emits_the_target_law_for_any_tree",
             "tests/same_law/test_verify.py::test_two_cycles_in_a_row_keep_the_law_under_every_rule",
             "tests/same_law/test_verify.py::test_a_child_is_accepted_with_the_target_mass_of_the_child_set",
             "tests/same_law/test_law_of_the_loop.py",
@@ -121,7 +125,7 @@ NEUTRAL = (
         "eagle_min.sampling",
         'np.argsort(-weights, kind="stable")[:top_k]',
         "np.array(sorted(range(weights.size), key=lambda token: (-weights[token], token)))[:top_k]",
-        ("tests/same_law/test_sampling.py", "tests/same_law/test_law_of_the_loop.py"),
+        ("tests/same_law/test_sampling.py", LOOP_LAW, "tests/same_law/test_law_of_the_loop.py"),
         "another stable sort",
         neutral=True,
     ),
@@ -130,7 +134,7 @@ NEUTRAL = (
         "eagle_min.grow",
         "    order = np.lexsort((-value, row))  #",
         "    order = np.array(sorted(range(len(value)), key=lambda n: (row[n], -value[n], token[n])), dtype=int)  #",
-        ("tests/same_law/test_grow.py", *LOOP),
+        ("tests/same_law/test_grow.py", EIGHT + "::test_rerank_keeps_the_best_and_stays_connected", *LOOP),
         "another stable sort",
         neutral=True,
     ),
@@ -181,7 +185,7 @@ NEUTRAL = (
         "                sapling.add(node, token, value)\n        new",
         "                if len(kept) < budget or sapling.values[node] + value > sapling.values[kept[-1]]:\n"
         "                    sapling.add(node, token, value)\n        new",
-        ("tests/same_law/test_grow.py",),
+        ("tests/same_law/test_grow.py", EIGHT + "::test_rerank_keeps_the_best_and_stays_connected"),
         "with a short cut: an equal value comes too late in the order",
         neutral=True,
     ),

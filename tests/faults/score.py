@@ -8,7 +8,7 @@
     python tests/faults/score.py --counts tests/faults/score.json store the counts of all mutants, for the README
 
 Planted faults (`mutation.py`) were chosen by hand, so that each is a real one; these mutants come from
-rules (`operators.py`), so that no place is forgotten. A mutant is killed when one of its module's
+rules (`mutants.py`), so that no place is forgotten. A mutant is killed when one of its module's
 tests fails, or when they use more than five times the processor time they need without it, and ten seconds.
 
 Score = killed / (all - argued equivalent, see `equivalent.py`). A mutant that does not run at all
@@ -33,19 +33,19 @@ from pathlib import Path
 import paths  # noqa: F401 first, for it says where the others lie
 from equivalent import EQUIVALENT
 from fault import ROOT
+from mutants import Mutant, mutants_of, unchanged
 from mutation import Result, run
-from operators import Mutant, mutants_of, unchanged
 
 TESTS = {  # test files of a module, the cheapest first
     "dice": ("dice",),
     "sampling": ("sampling",),
     "tree": ("tree",),
-    "verify": ("verify", "verify_sampled"),
+    "verify": ("verify", "verify_sampled", "eight_properties"),
     "cache": ("cache",),
     "exactness.law": ("law",),
-    "grow": ("grow",),
+    "grow": ("grow", "eight_properties"),
     "ending": ("decode",),
-    "decode": ("decode", "law_of_the_loop"),
+    "decode": ("decode", "law_of_the_loop", "eight_properties"),
 }
 FOLDERS = {"cache": "network"}  # the others lie in tests/same_law
 OPERATORS = ("comparison", "arithmetic", "constant", "boolean", "slice", "statement")

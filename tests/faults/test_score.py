@@ -9,7 +9,7 @@ import pytest
 import score
 from equivalent import EQUIVALENT
 from house import CORE
-from operators import mutants_of
+from mutants import mutants_of
 
 SEED = 7  # of the samples
 QUICK = ("dice", "sampling", "tree", "exactness.law")  # modules whose tests take about a second
@@ -178,6 +178,7 @@ def test_a_verdict_is_about_the_whole_core_too(tmp_path, monkeypatch):
     assert len(found) == 2 * len(score.TESTS)
 
 
+@pytest.mark.ci
 def test_without_its_test_a_mutant_survives_and_the_score_falls():
     test = "tests/same_law/test_dice.py::test_"
     ends, seeds = test + "the_ends_of_the_unit_interval_stay_inside_the_support", test + "seeds_outside_64_bits"
@@ -211,13 +212,10 @@ def check_sample(modules, number: int) -> None:
     assert score.mistakes(rows) == []
 
 
-def test_a_small_sample_of_mutants_is_noticed():
-    check_sample(QUICK, 8)
-
-
-@pytest.mark.ci
-def test_a_larger_sample_of_mutants_is_noticed():
-    check_sample(QUICK, 30)
+@pytest.mark.ci  # two mutants are killed every day, by the test of an interrupted run
+@pytest.mark.parametrize("number", [8, 30])
+def test_a_sample_of_mutants_is_noticed(number):
+    check_sample(QUICK, number)
 
 
 @pytest.mark.thorough

@@ -307,6 +307,7 @@ def start(*argv: str, **environ: str) -> subprocess.Popen:
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environ}, **pipes)
 
 
+@pytest.mark.ci
 def test_a_closed_pipe_ends_quietly():
     process = start("generate", "def f(x):", "--max-new-tokens", "400")
     process.stdout.readline()
@@ -323,6 +324,7 @@ def test_ctrl_c_ends_with_one_line():
     assert (process.returncode, err.strip()) == (130, "interrupted")
 
 
+@pytest.mark.ci
 def test_a_stream_that_knows_no_signs_still_gets_the_text():
     process = start("generate", "é👋", "--max-new-tokens", "4", PYTHONIOENCODING="ascii")
     out, err = process.communicate()

@@ -151,6 +151,7 @@ def test_shapes_trains_each_candidate_and_keeps_the_rows_in_the_card(
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
+@pytest.mark.ci
 def test_bench_stores_every_figure_it_was_asked_for(
     small_set: Path, small_text: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
@@ -365,6 +366,7 @@ def test_the_readme_of_this_repository_equals_its_stored_results() -> None:
     assert readme.stale(SHIPPED.parent / "README.md") == []
 
 
+@pytest.mark.ci
 def test_the_held_out_text_is_the_one_the_target_was_measured_on() -> None:
     card = json.loads((eagle_min.load("tiny").folder / "target.json").read_text())
     if card.get("versions") is None:

@@ -59,7 +59,7 @@ def sized(name: str) -> list[object]:
     return [word for size in STUDIES[name].sizes for word in ("--" + size.replace("_", "-"), SMALL[size])]
 
 
-QUICK = ("entropy", "useless", "tree", "loss")  # the others in the ci tier
+QUICK = ("entropy", "useless")  # the others in the ci tier
 
 
 @pytest.mark.parametrize(

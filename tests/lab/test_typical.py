@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from faulty import P, Q
+from faulty_samplers.row import P, Q
 from hypothesis import given
 from hypothesis import strategies as st
 from networks import drafter_of, random_target, slow_target

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from growing import ROOT, Draft, paths
+from growing import ROOT, Draft, assert_the_best_are_kept, paths
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import best_candidates, candidate_pool, falling, rank_paths, token_path
+from oracles import falling, rank_paths, token_path
 from strategies import TableModel, rows, sampling_configs, table_models, tree_configs
 
 from eagle_min import sampling
@@ -62,23 +62,6 @@ def test_without_room_there_is_the_root_alone_and_no_call(model, config):
     for _, tree in every_grower(lambda: draft, TreeConfig(num_nodes=1), 4):
         assert tree.tokens == (ROOT,)
     assert draft.widths == []
-
-
-def assert_the_best_are_kept(model: TableModel, config: TreeConfig, depth: int) -> None:
-    draft = Draft(model)
-    tree = confidence(ROOT, draft, config, depth)
-    room = min(depth, config.depth)
-    pool = candidate_pool(lambda path: model.log_weights((ROOT, *path)), config.top_k, room)
-    kept = paths(tree)
-    assert kept == best_candidates(pool, config.num_nodes - 1)
-    assert len(kept) == min(config.num_nodes - 1, len(pool))
-    assert all(path[:-1] in kept or len(path) == 1 for path in kept)
-    assert len(draft.widths) <= room and all(width <= config.top_k for width in draft.widths)
-
-
-@given(MODELS, tree_configs(), ROOM)
-def test_rerank_keeps_the_best_and_stays_connected(model, config, depth):
-    assert_the_best_are_kept(model, config, depth)
 
 
 @given(st.integers(0, 2**32))

@@ -1,89 +1,30 @@
 """The whole loop is exact: the joint law of its output is the target's, in fractions, with `==`.
 
 Every sequence of dice answers is visited, over several cycles, with the stopping rule in play. The
-wanted law is a product of conditionals, written here and in `oracles.py` without the package.
+wanted law is a product of conditionals, written in `loop_laws.py` and `oracles.py` without the package.
 """
 
 import random
 from collections import Counter
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
-from hypothesis import given, note
-from loops import KINDS, Loop, loops, random_loop
-from oracles import filtered_law, token_path
+from hypothesis import given
+from loop_laws import assert_exact, conditional, loop_law, wanted_law
+from loops import CONTEXT_KINDS, Loop, loops, random_loop
+from oracles import token_path
 from strategies import fewer
 
 import eagle_min.decode
 from eagle_min import generate
 from eagle_min.config import TreeConfig
 from eagle_min.dice import SeededDice
-from eagle_min.exactness.law import law
 from eagle_min.verify import rejection_walk
-
-CONTEXT_KINDS = [kind for kind in KINDS if kind != "static_sampled"]
-
-
-def conditional(loop: Loop, history: tuple[int, ...]) -> list[Fraction]:
-    """The law of the token after `history`: power of the weights, top-k, top-p; or the first maximum."""
-    weights = list(loop.world.target.weights(history))
-    if loop.sampling.temperature == 0:
-        return [Fraction(token == weights.index(max(weights))) for token in range(len(weights))]
-    powers = [weight ** round(1 / loop.sampling.temperature) for weight in weights]
-    return filtered_law(powers, loop.sampling.top_k, loop.sampling.top_p)
-
-
-def wanted_law(loop: Loop) -> dict[tuple, Fraction]:
-    """(tokens, reason) -> probability: one token after another until one of the three ends."""
-    prompt, result = loop.world.history, {}
-
-    def go_on(tokens: tuple[int, ...], probability: Fraction) -> None:
-        if tokens and tokens[-1] in loop.stop:
-            result[tokens, "stop"] = probability
-        elif len(tokens) == loop.max_new_tokens:
-            result[tokens, "length"] = probability
-        elif len(prompt) + len(tokens) == loop.context:
-            result[tokens, "context"] = probability
-        else:
-            for token, share in enumerate(conditional(loop, prompt + tokens)):
-                if share:
-                    go_on((*tokens, token), probability * share)
-
-    go_on((), Fraction(1))
-    return result
-
-
-def loop_law(loop: Loop, drafter=None) -> dict[tuple, Fraction]:
-    """The same through `generate` under dice that visit every outcome."""
-
-    def program(dice) -> tuple:
-        result = generate(loop.target(), loop.world.history, drafter, dice=dice, **loop.options())
-        return tuple(result.tokens), result.finish_reason
-
-    return law(program)
-
-
-def assert_exact(loop: Loop) -> None:
-    note(str(loop))
-    got, wanted = loop_law(loop, loop.drafter()), wanted_law(loop)
-    assert all(isinstance(probability, Fraction) for probability in got.values())
-    assert got == wanted
 
 
 @given(loops(kinds=["chain"], vocab_size=4, most_new=4))
 def test_plain_decoding_has_the_target_law(loop):
     assert loop_law(loop) == wanted_law(loop)
-
-
-@pytest.mark.parametrize("kind", CONTEXT_KINDS)
-def test_loop_over_trees_of_the_context_has_the_target_law(kind):
-    @fewer(1)
-    @given(loops(kinds=[kind]))
-    def check(loop):
-        assert_exact(loop)
-
-    check()
 
 
 @fewer(2)

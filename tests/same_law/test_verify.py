@@ -1,64 +1,19 @@
 """Verification keeps the target's law: exact, in fractions, compared with `==`."""
 
-import pytest
+from cycles import FIXED_TREE_RULES, cycles, emitted
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import first_tokens_law, greedy_path, sequence_law, token_path
-from strategies import World, fewer, sampling_configs, trees, worlds, worlds_and_trees
+from strategies import fewer, sampling_configs, trees, worlds, worlds_and_trees
 
 from eagle_min import sampling
 from eagle_min.config import SamplingConfig
 from eagle_min.dice import SeededDice, target_draw
 from eagle_min.exactness.law import law
-from eagle_min.tree import DraftTree, root_only
-from eagle_min.verify import Verification, match_walk, recursive_rejection, rejection_walk, verify
-
-
-def match(tree, law_at, dice, position, cycle):
-    return match_walk(tree, law_at, dice, position)
-
-
-FIXED_TREE_RULES = {"match_walk": match, "rejection_walk": rejection_walk, "verify": verify}
-
-
-def emitted(tree: DraftTree, verdict: Verification) -> tuple[int, ...]:
-    """The tokens one cycle commits."""
-    return (*token_path(tree.tokens, tree.parents, verdict.path[-1]), verdict.bonus)
-
-
-def cycles(world: World, propose, rule, number: int, dice) -> tuple[int, ...]:
-    """The tokens of `number` cycles; `propose(history, dice, cycle)` makes the trees."""
-    history = world.history
-    for cycle in range(number):
-        tree = propose(history, dice, cycle)
-        history += emitted(tree, rule(tree, world.law_at(tree, history), dice, len(history), cycle))
-    return history[len(world.history) :]
-
+from eagle_min.tree import root_only
+from eagle_min.verify import recursive_rejection, verify
 
 # --- children that are a function of the context --------------------------------------------------
-
-
-@given(worlds_and_trees())
-def test_match_walk_and_rejection_walk_have_one_path_law(case):
-    world, tree = case
-    laws = [law(lambda dice: path_and_bonus(rule, world, tree, dice)) for rule in (match, rejection_walk)]  # noqa: B023
-    assert laws[0] == laws[1]
-
-
-def path_and_bonus(rule, world: World, tree: DraftTree, dice) -> tuple[tuple[int, ...], int]:
-    """Path and bonus of one cycle, hashable."""
-    path, bonus = rule(tree, world.law_at(tree, world.history), dice, 9, 2)
-    return tuple(path), bonus
-
-
-@pytest.mark.parametrize("name", FIXED_TREE_RULES)
-@given(worlds_and_trees())
-def test_match_walk_emits_the_target_law_for_any_tree(name, case):
-    world, tree = case
-    rule = FIXED_TREE_RULES[name]
-    one = law(lambda dice: cycles(world, lambda *_: tree, rule, 1, dice))
-    target, length = world.target.weights, 3
-    assert first_tokens_law(one, target, world.history, length) == sequence_law(target, world.history, length)
 
 
 @fewer(2)

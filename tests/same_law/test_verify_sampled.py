@@ -5,61 +5,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cycles import emission, world_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import first_tokens_law, sequence_law, token_path
-from strategies import TableModel, World, fewer, rows, worlds
+from strategies import fewer, rows, worlds
 
 from eagle_min.config import SamplingConfig, TreeConfig
-from eagle_min.dice import SeededDice, coin, draft_draw, residual_draw, target_draw
+from eagle_min.dice import SeededDice, coin, residual_draw, target_draw
 from eagle_min.exactness.law import law, total_variation
 from eagle_min.grow import static_sampled
 from eagle_min.tree import DraftTree
 from eagle_min.verify import match_walk, recursive_rejection, rejection_walk, verify
 
 TENTHS = Fraction(1, 10)
-WIDTHS = st.sampled_from([(1,), (2,), (3,), (1, 1), (2, 1), (1, 2)])  # children per node, level by level
-
-
-def sampled_tree(draft, history, widths, dice, cycle) -> DraftTree:
-    """Draw children without replacement, level by level: what static_sampled does, for any widths."""
-    tokens, parents, laws, level = [history[-1]], [-1], {}, [0]
-    for width in widths:
-        level, expanded = [], level
-        for node in expanded:
-            laws[node] = draft(history + token_path(tokens, parents, node))
-            weights = laws[node].copy()
-            for rank in range(min(width, np.count_nonzero(weights))):
-                token = dice.categorical(weights, draft_draw(cycle, node, rank))
-                weights[token] = 0
-                tokens.append(token)
-                parents.append(node)
-                level.append(len(tokens) - 1)
-    return DraftTree(tuple(tokens), tuple(parents), (0.0,) * len(tokens), laws)
-
-
-def emission(world: World, widths, dice, history=None, cycle=0, rule=verify) -> tuple[int, ...]:
-    """The tokens of one cycle: sample a tree, verify it."""
-    history = world.history if history is None else history
-    tree = sampled_tree(world.draft.weights, history, widths, dice, cycle)
-    path, bonus = rule(tree, world.law_at(tree, history), dice, len(history), cycle)
-    return (*token_path(tree.tokens, tree.parents, path[-1]), bonus)
-
-
-def world_of(target, draft) -> World:
-    return World(TableModel((tuple(target),)), TableModel((tuple(draft),)), (0,))
-
-
-@fewer(2)
-@given(worlds(vocab_sizes=(3,)), WIDTHS)
-@example(world_of((0, 1, 0), (1, 0, 1)), (2, 1))  # the draft never proposes what the target wants
-@example(world_of((1, 2, 3), (1, 2, 3)), (2, 1))  # p = q: nothing is ever left of p
-@example(world_of((1, 1, 0), (0, 0, 1)), (3,))  # the draft has fewer tokens than places
-def test_recursive_rejection_emits_the_target_law(world, widths):
-    got = law(lambda dice: emission(world, widths, dice))
-    length = len(widths) + 1
-    want = sequence_law(world.target.weights, world.history, length)
-    assert first_tokens_law(got, world.target.weights, world.history, length) == want
 
 
 @fewer(6)
@@ -242,21 +201,6 @@ def test_judging_sampled_children_as_if_they_were_fixed_keeps_the_law_and_accept
     want = sequence_law(world.target.weights, world.history, 1)
     assert first_tokens_law(fixed, world.target.weights, world.history, 1) == want
     assert sum(p for tokens, p in fixed.items() if len(tokens) == 2) == 31 * TENTHS / 10  # sum of p q, not .7
-
-
-def test_sorting_sampled_children_by_probability_changes_the_law():
-    """Why the order of nodes must be the order of drawing (fault C7 of the catalogue)."""
-    world = world_of((5, 3, 2), (2, 5, 3))
-
-    def program(dice):
-        tree = sampled_tree(world.draft.weights, (0,), (2,), dice, 0)
-        q = tree.child_laws[0]
-        best_first = sorted(tree.tokens[1:], key=lambda token: -q[token])
-        tree = DraftTree((0, *best_first), tree.parents, tree.log_confidence, tree.child_laws)
-        path, bonus = verify(tree, world.law_at(tree, (0,)), dice, 1, 0)
-        return tree.tokens[path[1]] if len(path) > 1 else bonus
-
-    assert law(program) != dict(enumerate(world.target.weights(())))
 
 
 def test_the_generator_reaches_the_cases_that_show_faults():

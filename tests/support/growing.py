@@ -1,8 +1,11 @@
 """A drafter of a table that checks what every grower owes it, and the trees that come of it."""
 
 import numpy as np
-from oracles import token_path
+from oracles import best_candidates, candidate_pool, token_path
 from strategies import TableModel
+
+from eagle_min.config import TreeConfig
+from eagle_min.grow import confidence
 
 ROOT = 1
 
@@ -26,3 +29,16 @@ def paths(tree) -> dict[tuple[int, ...], float]:
     """Token path of each drafted node -> its log-confidence."""
     nodes = range(1, len(tree))
     return {token_path(tree.tokens, tree.parents, node): tree.log_confidence[node] for node in nodes}
+
+
+def assert_the_best_are_kept(model: TableModel, config: TreeConfig, depth: int) -> None:
+    """The tree that `confidence` grows is the best by brute force, connected, and grown in few narrow passes."""
+    draft = Draft(model)
+    tree = confidence(ROOT, draft, config, depth)
+    room = min(depth, config.depth)
+    pool = candidate_pool(lambda path: model.log_weights((ROOT, *path)), config.top_k, room)
+    kept = paths(tree)
+    assert kept == best_candidates(pool, config.num_nodes - 1)
+    assert len(kept) == min(config.num_nodes - 1, len(pool))
+    assert all(path[:-1] in kept or len(path) == 1 for path in kept)
+    assert len(draft.widths) <= room and all(width <= config.top_k for width in draft.widths)

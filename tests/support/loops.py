@@ -21,6 +21,7 @@ from eagle_min.grow import GROWERS, static_sampled
 from eagle_min.tree import DraftTree, depths, select
 
 KINDS = [*GROWERS, "random trees", "static_sampled"]
+CONTEXT_KINDS = [kind for kind in KINDS if kind != "static_sampled"]  # their trees are a function of the text
 
 
 class TableSession:

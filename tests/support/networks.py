@@ -150,6 +150,11 @@ def drafter_of(name: str, seed: int = 0, tree: TreeConfig | None = None) -> Draf
     return kind.make(random_target(seed), network, tree or kind.tree)
 
 
+def small_tree(name: str) -> TreeConfig:
+    """The limits of a drafter made small, its shape and rule kept."""
+    return replace(KINDS[name].tree, num_nodes=9, depth=4, top_k=3)
+
+
 BYTES = Tokenizer([bytes([byte]) for byte in range(256)])  # token id = byte; 256 is END
 SMALL = ModelConfig(vocab_size=257, width=8, num_layers=1, num_heads=2, hidden=8, context=512)
 

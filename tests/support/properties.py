@@ -1,4 +1,4 @@
-"""The exact laws of the rows of `mutants/faulty.py`, and which properties of a sampler notice which fault.
+"""The exact laws of the rows of `tests/faults/faulty_samplers/`, and which properties of a sampler notice which fault.
 
 All of it is enumeration in Fractions: a property notices a fault when the two laws it looks at differ at
 all, however little. How many samples a test would need to see that is `num_samples`.
@@ -11,7 +11,7 @@ from itertools import chain, product
 from math import inf, sqrt
 
 import numpy as np
-from faulty import BASE, END, Beginning, Faulty, law_of
+from faulty_samplers.row import BASE, END, Beginning, Faulty, law_of
 
 from eagle_min.dice import Dice
 from eagle_min.exactness.judge.cycles import law_at_length

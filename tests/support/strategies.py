@@ -20,9 +20,12 @@ from eagle_min.tree import DraftTree
 WEIGHTS = (0, 0, 0, 1, 1, 2, 3, 5)
 
 
-def fewer(divisor: int) -> settings:
-    """For expensive properties: the profile's number of examples over `divisor`."""
-    return settings(max_examples=max(5, settings.default.max_examples // divisor))
+def fewer(divisor: int, fast: int | None = None) -> settings:
+    """For expensive properties: the profile's number of examples over `divisor`, or `fast` in the fast profile."""
+    number = settings.default.max_examples
+    if fast is not None and number == settings.get_profile("fast").max_examples:
+        return settings(max_examples=fast)
+    return settings(max_examples=max(5, number // divisor))
 
 
 @dataclass(frozen=True)

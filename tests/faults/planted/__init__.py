@@ -8,10 +8,6 @@ from . import (
     loop,
     measuring,
     network,
-    rivals_lookup,
-    rivals_medusa,
-    rivals_mtp,
-    rivals_small_model,
     sampled,
     sampling,
     storage,
@@ -20,6 +16,7 @@ from . import (
     tree,
     verify,
 )
+from .drafters import lookup, medusa, mtp, small_model
 
 FAMILIES = (
     tree,
@@ -36,9 +33,9 @@ FAMILIES = (
     studies,
     certifying,
     certifying_worlds,
-    rivals_medusa,
-    rivals_mtp,
-    rivals_small_model,
-    rivals_lookup,
+    medusa,
+    mtp,
+    small_model,
+    lookup,
 )
 FAULTS = tuple(fault for family in FAMILIES for fault in family.FAULTS)

@@ -6,6 +6,7 @@ TESTS = "tests/certifier/test_certify.py::"
 ACCEPTED, SAMPLES = "tests/certifier/test_closed_forms.py::", "tests/certifier/test_bet.py::"
 WORLDS = "tests/certifier/test_worlds.py::"
 UNDRAWN, SOURCES = "tests/certifier/test_undrawn.py::", "tests/certifier/test_random_sources.py::"
+LIKE_THE_REAL = "tests/certifier/test_stand_ins_like_the_real.py::"
 X = "eagle_min.exactness."
 
 FAULTS = (
@@ -14,7 +15,7 @@ FAULTS = (
         X + "undrawn.stand_ins",
         "if self.streams.setdefault(origin, stream) is not stream:",
         "if False:",
-        "tests/certifier/test_stand_ins_like_the_real.py::test_two_generators_that_begin_alike_are_not_independent",
+        LIKE_THE_REAL + "test_two_generators_that_begin_alike_are_not_independent",
         "two generators of one seed were certified as independent",
     ),
     Fault(
@@ -22,7 +23,7 @@ FAULTS = (
         X + "undrawn.generators",
         "return Stream(*seed.stream.origin)",
         "return seed.stream",
-        "tests/certifier/test_stand_ins_like_the_real.py::test_two_generators_that_begin_alike_are_not_independent",
+        LIKE_THE_REAL + "test_two_generators_that_begin_alike_are_not_independent",
         "beginner: what is shared is the seed, not the numbers",
     ),
     Fault(
@@ -30,7 +31,7 @@ FAULTS = (
         X + "undrawn.torch_functions",
         "middle = (low + high) // 2",
         "middle = low",
-        "tests/certifier/test_stand_ins_like_the_real.py::test_a_search_among_boundaries_that_do_not_rise_is_that_of_torch",
+        LIKE_THE_REAL + "test_a_search_among_boundaries_that_do_not_rise_is_that_of_torch",
         "cumulated sums with zeros among them were certified",
     ),
     Fault(
@@ -38,7 +39,7 @@ FAULTS = (
         X + "undrawn.torch_tensor",
         "if not keeps_number(dtype_name(dtype)):\n            undecided",
         "if False:\n            undecided",
-        "tests/certifier/test_stand_ins_like_the_real.py::test_a_tensor_of_whole_numbers_does_not_keep_a_coin",
+        LIKE_THE_REAL + "test_a_tensor_of_whole_numbers_does_not_keep_a_coin",
         "coins in a buffer like the tokens, all 0 in truth, were certified",
     ),
     Fault(
@@ -46,7 +47,7 @@ FAULTS = (
         X + "judge.search",
         "except Flaky:",
         "except ZeroDivisionError:",
-        "tests/certifier/test_stand_ins_like_the_real.py::test_what_is_wrong_for_a_while_only_is_hidden_state",
+        LIKE_THE_REAL + "test_what_is_wrong_for_a_while_only_is_hidden_state",
         "a sampler with a warm-up ended in a traceback",
     ),
     Fault(
@@ -54,7 +55,7 @@ FAULTS = (
         X + "judge.search",
         "if sampler.exact and 0 < distance <= TOLERANCE",
         "if False and 0 < distance <= TOLERANCE",
-        "tests/certifier/test_stand_ins_like_the_real.py::test_one_that_computes_in_floats_is_not_refuted_for_it",
+        LIKE_THE_REAL + "test_one_that_computes_in_floats_is_not_refuted_for_it",
         "a right sampler that casts to float was refuted with an empty table",
     ),
     Fault(

@@ -83,7 +83,7 @@ FAULTS = (
         MODULE,
         'return ("residual", cycle, node)',
         'return ("draft", cycle, node, 0)',
-        "tests/same_law/test_verify_sampled.py::test_recursive_rejection_emits_the_target_law",
+        "tests/same_law/test_eight_properties.py::test_recursive_rejection_emits_the_target_law",
         "vllm-project/vllm PR #47386, #54282: one Gumbel vector for proposal and recovery",
     ),
     Fault(

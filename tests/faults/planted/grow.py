@@ -4,7 +4,7 @@ from fault import Fault
 
 MODULE = "eagle_min.grow"
 TESTS = "tests/same_law/test_grow.py::"
-RERANK = TESTS + "test_rerank_keeps_the_best_and_stays_connected"
+RERANK = "tests/same_law/test_eight_properties.py::test_rerank_keeps_the_best_and_stays_connected"
 FEW_PLACES = TESTS + "test_rerank_keeps_the_best_where_places_are_few"
 ADD = "self.values[parent] + min(log_probability, 0.0)"
 

@@ -4,7 +4,7 @@ from fault import Fault
 
 VERIFY, GROW = "eagle_min.verify", "eagle_min.grow"
 TESTS = "tests/same_law/test_verify_sampled.py::"
-LAW = TESTS + "test_recursive_rejection_emits_the_target_law"
+LAW = "tests/same_law/test_eight_properties.py::test_recursive_rejection_emits_the_target_law"
 ACCEPTANCE = TESTS + "test_acceptance_is_the_published_one"
 GROWN = TESTS + "test_the_static_sampled_tree_and_its_laws_keep_the_target_law"
 LOOP = "tests/same_law/test_law_of_the_loop.py::test_loop_over_sampled_children_has_the_target_law"

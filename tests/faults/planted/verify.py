@@ -4,8 +4,9 @@ from fault import Fault
 
 MODULE = "eagle_min.verify"
 TESTS = "tests/same_law/test_verify.py::"
-LAW = TESTS + "test_match_walk_emits_the_target_law_for_any_tree"
-SAME_PATHS = TESTS + "test_match_walk_and_rejection_walk_have_one_path_law"
+PROPERTY = "tests/same_law/test_eight_properties.py::"
+LAW = PROPERTY + "test_match_walk_emits_the_target_law_for_any_tree"
+SAME_PATHS = PROPERTY + "test_match_walk_and_rejection_walk_have_one_path_law"
 PLAIN_TEXT = TESTS + "test_the_match_walk_gives_the_text_of_plain_decoding_from_the_same_seed"
 
 TOKEN = "token = dice.categorical(law_at(node), target_draw(position + depth))"

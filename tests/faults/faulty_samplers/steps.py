@@ -1,15 +1,16 @@
 """Faults in how drafts are drawn, and in what follows: whole steps, which draw their drafts themselves.
 
-A step returns the tokens of one cycle, whether they were drafted or not; see `faulty.py` for its contract.
+A step returns the tokens of one cycle, whether they were drafted or not; see `row.py` for its contract.
 """
 
 from fractions import Fraction
 from math import frexp
 
 import numpy as np
-from faulty import BASE, THREE_LAWS, TWO, TWO_LAWS, Faulty, P, after, first, law_of, on_second_pair, pair, world
 
 from eagle_min.exactness.worlds.tables import Table, likeliest_first
+
+from .row import BASE, THREE_LAWS, TWO, TWO_LAWS, Faulty, P, after, first, law_of, on_second_pair, pair, world
 
 ROOT = ()
 

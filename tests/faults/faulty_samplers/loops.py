@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from faulty import END, SIBLINGS, THREE_LAWS, Faulty, P, Q, after, first, law_of, pair, world
-
 from eagle_min.config import SamplingConfig
 from eagle_min.exactness.worlds.decodings import Decoding
 from eagle_min.sampling import next_token_law
+
+from .row import END, SIBLINGS, THREE_LAWS, Faulty, P, Q, after, first, law_of, pair, world
 
 
 def filtered(row, sampling, last):

@@ -5,10 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import samplers
-from faulty import BASE, SECOND, SIBLINGS, Faulty, P, Q, after, first, known, law_of, on_second_pair, world
 
 from eagle_min.exactness.acceptance import rules
 from eagle_min.exactness.worlds.tables import Table
+
+from .row import BASE, SECOND, SIBLINGS, Faulty, P, Q, after, first, known, law_of, on_second_pair, world
 
 
 def children_of(tokens, parents, node):

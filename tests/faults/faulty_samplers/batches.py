@@ -2,10 +2,11 @@
 
 import numpy as np
 import samplers
-from faulty import BASE, THREE_LAWS, Faulty, after, first, world
 
 from eagle_min.exactness.acceptance.rules import chain_by
 from eagle_min.exactness.worlds.tables import batch
+
+from .row import BASE, THREE_LAWS, Faulty, after, first, world
 
 
 def by_reversed(p, q, token):

@@ -5,11 +5,12 @@ from math import exp, floor, log
 
 import numpy as np
 import samplers
-from faulty import TWO, Faulty, P, Q, first, known, law_of, pair
 
 from eagle_min.exactness.acceptance import rules
 from eagle_min.exactness.acceptance.known_faults import struck_out
 from eagle_min.exactness.acceptance.rules import chain_by, ratio, residual
+
+from .row import TWO, Faulty, P, Q, first, known, law_of, pair
 
 LOW = Fraction(1, 5)  # drafts of a lower probability are dropped
 UNEVEN = law_of(6, 3, 1)  # a draft law with a token to drop

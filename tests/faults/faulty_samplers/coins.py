@@ -5,10 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import samplers
-from faulty import SECOND, TWO, TWO_LAWS, Faulty, P, Q, after, first, known, law_of, on_second_pair, pair, world
 
 from eagle_min.exactness.acceptance import rules
 from eagle_min.exactness.acceptance.rules import chain_by, ratio, residual
+
+from .row import SECOND, TWO, TWO_LAWS, Faulty, P, Q, after, first, known, law_of, on_second_pair, pair, world
 
 THREE = law_of(4, 4, 2)  # residuals of two tokens need a target with two tokens above the draft
 BY_TEXT = world(TWO_LAWS)  # behind tokens 0 and 2 comes the second law, behind 1 the first

@@ -1,0 +1,1 @@
+"""Planted faults of the drafters other than EAGLE's, a file a drafter."""
