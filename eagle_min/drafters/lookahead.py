@@ -38,7 +38,7 @@ from ..dice import Dice
 from ..tree import DraftTree
 from .lookup import Trie
 
-WINDOW, NGRAM, GUESSES = 3, 5, 8  # W, N, G: the best of eight on training text (`lab/choose.py`)
+WINDOW, NGRAM, GUESSES = 3, 5, 8  # W, N, G: the best of eight on training text (`lab choose`)
 
 
 class LookaheadDrafter:

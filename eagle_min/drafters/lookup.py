@@ -22,7 +22,7 @@ from ..dice import Dice
 from ..grow import Sapling
 from ..tree import DraftTree
 
-MAX_NGRAM = 2  # tokens of the suffix that is looked up; where it is new, a shorter one is (`lab/choose.py`)
+MAX_NGRAM = 2  # tokens of the suffix that is looked up; where it is new, a shorter one is (`lab choose`)
 
 
 class Trie:

@@ -10,7 +10,7 @@ so all nodes of a level have the same children: the tree is a Cartesian product 
 2.1.2), cut to a fixed shape (2.3.3), which training chooses and the card keeps.
 
 Such a tree is a function of the context, and here it is verified like any other: the text is the
-target's. The paper's *typical acceptance* changes the text; what it costs is measured in `lab/typical.py`.
+target's. The paper's *typical acceptance* changes the text; what it costs is measured by `lab typical`.
 Shapes: K heads, T rows, D width, V vocabulary. Read next: `mtp.py`.
 """
 

@@ -76,7 +76,7 @@ def mtp(grower: Grow, tree: TreeConfig) -> Kind:
 
 
 EAGLE1 = TreeConfig(num_nodes=26, depth=5)
-DEEP = TreeConfig(depth=16)  # this length and the others below were chosen on training text, see `lab/choose.py`
+DEEP = TreeConfig(depth=16)  # this length and the others below were chosen on training text, see `lab choose`
 LEAN = TreeConfig(depth=12, top_k=6, min_confidence=0.02)
 KINDS = {
     "eagle2": eagle(grow.confidence, DEEP),

@@ -10,8 +10,8 @@ from eagle_min.checkpoint import SHIPPED, read_card
 from eagle_min.config import EAGLE1_PATHS, TreeConfig
 from eagle_min.drafters import lookahead, lookup
 from eagle_min.drafters.registry import KINDS
-from eagle_min.lab import choose
-from eagle_min.lab.rates import RATES, TRIALS
+from eagle_min.lab.experiments import choose
+from eagle_min.lab.experiments.rates import RATES, TRIALS
 from eagle_min.lab.record import read_rows
 
 GROWERS = {

@@ -1,4 +1,4 @@
-"""README.md: its example runs, and the commands it shows exist."""
+"""README.md and the page of results: the example runs, and the commands that they show exist."""
 
 import re
 import shlex
@@ -9,6 +9,7 @@ from eagle_min.checkpoint import SHIPPED, read_card
 from eagle_min.lab.record import read_rows
 
 README = Path(__file__).resolve().parents[2] / "README.md"
+RESULTS = SHIPPED / "results" / "README.md"
 
 
 def fenced_blocks(text: str, language: str) -> list[str]:
@@ -34,10 +35,10 @@ def test_the_example_of_the_readme_runs(capsys):
     assert capsys.readouterr().out.strip(), "the example prints nothing"
 
 
-def test_the_commands_of_the_readme_exist():
+def test_the_commands_of_the_pages_exist():
     commands = commands_in(README.read_text(encoding="utf-8"))
     assert [] in commands, "README.md does not show `python -m eagle_min`"
-    for argv in commands:
+    for argv in [*commands, *commands_in(RESULTS.read_text(encoding="utf-8"))]:
         name = argv[0] if argv else "demo"
         try:
             build_parser(name).parse_args(argv or ["demo"])  # ValueError for an option that is not there
