@@ -61,11 +61,6 @@ class Setting:
         return first_cycles(self.models.target, drafter, self.prefixes, temperature, self.seed)
 
 
-def no_weights(setting: Setting) -> Collection[str]:
-    """For an experiment that uses no trained part, or trains its own."""
-    return ()
-
-
 def the_head(setting: Setting) -> Collection[str]:
     """For an experiment with the option `head`."""
     setting.drafter()  # a name that is none is found before anything takes long
@@ -81,8 +76,10 @@ class Experiment:
     options: Sequence[Option]  # beside those that all have: --model, --json, and --picture where there is one picture
     rows: Callable[[Setting], Iterator[Row]]  # a row with `drawn` is text for below the table
     tables: Sequence[Sequence[Column]]
-    weights: Callable[[Setting], Collection[str]] = no_weights  # names of the trained parts, whose hashes are stored
-    progress: Callable[[Sequence[Row]], str | None] = lambda rows: None  # after each row, a line on stderr
+    weights: Callable[[Setting], Collection[str]] = (
+        lambda setting: ()
+    )  # names of trained parts: their hashes are stored
+    progress: Callable[[Sequence[Row]], str | None] | None = None  # after each row, a line on stderr
     pictures: Mapping[str, Draw] = field(default_factory=dict)  # name of a file -> what draws it
     claim: str = ""  # one sentence, with its source
     verdict: Callable[[Sequence[Row]], str] | None = None
@@ -91,6 +88,12 @@ class Experiment:
     def stored(self) -> str:
         """The name of its file of rows in tinymodels/results."""
         return f"study_{self.name}" if self.claim else self.name
+
+    def tell(self, rows: Sequence[Row]) -> None:
+        """Say how far it has come, after each row."""
+        line = self.progress(rows) if self.progress else f"{self.name}: {len(rows)} rows" if self.claim else None
+        if line is not None:
+            say(line)
 
 
 def say(line: str) -> None:

@@ -13,11 +13,6 @@ from dataclasses import dataclass
 from ..config import SamplingConfig, require, require_seed
 
 
-def as_it_is(value: object) -> object:
-    """For an option that needs no check."""
-    return value
-
-
 @dataclass(frozen=True)
 class Option:
     """An option of the command line; `max_new_tokens` is written `--max-new-tokens`, unless `flag` says otherwise."""
@@ -26,7 +21,9 @@ class Option:
     default: object = None
     help: str | None = None
     read: Callable[[str], object] = str  # the word on the command line -> a value; `bool`: a switch without a word
-    check: Callable[[object], object] = as_it_is  # the value -> what the experiment is given; ValueError for a bad one
+    check: Callable[[object], object] = lambda value: (
+        value
+    )  # the value -> what the experiment is given; ValueError for a bad one
     flag: str | None = None
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
@@ -71,18 +68,16 @@ def names(name: str, what: str, known: Sequence[str], help: str) -> Option:
 def temperatures(default: str, help: str | None = None) -> Option:
     """A list of temperatures, each finite and at least 0."""
 
+    def number(word: str) -> float:
+        try:
+            return float(word)
+        except ValueError as error:
+            raise ValueError(f"temperature must be finite and at least 0, got {word!r}") from error
+
     def check(text: str) -> list[float]:
-        return [SamplingConfig(to_temperature(word)).temperature for word in split_list(text)]
+        return [SamplingConfig(number(word)).temperature for word in split_list(text)]
 
     return Option("temperatures", default, help, check=check)
-
-
-def to_temperature(word: str) -> float:
-    """A temperature written as text, its range not yet checked. ValueError for a word that is no number."""
-    try:
-        return float(word)
-    except ValueError as error:
-        raise ValueError(f"temperature must be finite and at least 0, got {word!r}") from error
 
 
 def split_list(text: str, everything: Sequence[str] = ()) -> list[str]:

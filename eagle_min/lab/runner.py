@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..config import require
 from ..drafters.model_set import load
-from .experiment import Experiment, Setting, say
+from .experiment import Experiment, Setting
 from .figures.tables import text_table
 from .options import MODEL
 from .record import Row, check_writable, provenance, write_rows, write_text
@@ -47,8 +47,7 @@ def run(experiment: Experiment, args: argparse.Namespace) -> int:
     for row in measured(experiment, Setting(load(args.model), options)):
         rows.append(row)
         write_rows(args.json, rows)
-        if line := experiment.progress(rows):
-            say(line)
+        experiment.tell(rows)
     if picture is not None:
         [draw] = experiment.pictures.values()
         write_text(picture, draw(rows))

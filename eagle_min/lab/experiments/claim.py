@@ -11,13 +11,12 @@ their correlation is at least STRONG.
 Read next: `confidence.py`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..experiment import Draw, Experiment, Setting, no_weights, the_head
 from ..figures.tables import Column, interval
-from ..options import HEAD, SEED, Option, count
+from ..options import Option, count
 from ..record import Row
 
 HOLDS, OPEN, FAILS = "holds", "not decided here", "does not hold here"
@@ -31,33 +30,6 @@ TAU: list[Column] = [
     ("less than", lambda row: row.get("behind", "")),
     ("by (95 %)", interval("gap", "gap_low", "gap_high")),
 ]
-
-
-def claim_experiment(
-    name: str,
-    *,
-    question: str,
-    claim: str,
-    options: Sequence[Option],
-    rows: Callable[[Setting], Iterator[Row]],
-    columns: Sequence[Column],
-    verdict: Callable[[Sequence[Row]], str],
-    picture: Draw,
-    trains: bool = False,
-) -> Experiment:
-    """A declaration with a claim and a verdict. trains: heads of its own, instead of one of the set."""
-    return Experiment(
-        name,
-        question,
-        options=[*([] if trains else [HEAD]), *options, SEED],
-        rows=rows,
-        tables=[columns],
-        weights=no_weights if trains else the_head,
-        progress=lambda rows: f"{name}: {len(rows)} rows",
-        pictures={f"study_{name}.svg": picture},
-        claim=claim,
-        verdict=verdict,
-    )
 
 
 def num_prefixes(default: int) -> Option:

@@ -5,13 +5,14 @@ What counts as tried and as accepted is said in `../instruments/calibration.py`.
 
 from collections.abc import Iterator, Sequence
 
-from ..experiment import Setting
+from ..experiment import Experiment, Setting, the_head
 from ..figures.svg import Point, lines
 from ..figures.tables import Column, number, short
 from ..instruments.calibration import calibration
 from ..instruments.measures import all_cycles
+from ..options import HEAD, SEED
 from ..record import Row
-from .claim import MEMBERS, claim_experiment, follows, num_prefixes, overall
+from .claim import MEMBERS, follows, num_prefixes, overall
 
 TEMPERATURES = (0.0, 1.0)
 COLUMNS: list[Column] = [
@@ -56,14 +57,15 @@ def picture(rows: Sequence[Row]) -> str:
     return lines("calibration on held-out code", drawn, "draft probability", "share accepted", diagonal=True)
 
 
-EXPERIMENT = claim_experiment(
-    "confidence",
+EXPERIMENT = Experiment(
+    name="confidence",
     question="Does a draft's confidence say how often it is accepted?",
     claim="The surer the draft is of a token, the more often it is accepted, in a nearly straight line "
     "(EAGLE-2, 2406.16858, figure 6).",
-    options=[num_prefixes(500)],
+    options=[HEAD, num_prefixes(500), SEED],
     rows=measured,
-    columns=COLUMNS,
+    tables=[COLUMNS],
     verdict=verdict,
-    picture=picture,
+    pictures={"study_confidence.svg": picture},
+    weights=the_head,
 )

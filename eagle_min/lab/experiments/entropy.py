@@ -26,12 +26,13 @@ from ...show.terminal import Painter
 from ...show.terminal import picture as tree_picture
 from ...tree import children
 from ...verify import verify
-from ..experiment import Setting
+from ..experiment import Experiment, Setting, the_head
 from ..figures.svg import Point, lines
 from ..figures.tables import Column, number
 from ..instruments.typical_acceptance import first_tree
+from ..options import HEAD, SEED
 from ..record import Row
-from .claim import FAILS, HOLDS, MEMBERS, OPEN, Judged, claim_experiment, follows, num_prefixes, overall
+from .claim import FAILS, HOLDS, MEMBERS, OPEN, Judged, follows, num_prefixes, overall
 
 EASY, HARD = "10 + 2 =", "10 + 2"  # the figure's pair: a sum to be finished, and a text that may go on in many ways
 TREE = TreeConfig(num_nodes=12)
@@ -117,14 +118,15 @@ def picture(rows: Sequence[Row]) -> str:
     return lines(title, series(rows) | {"at most, T=1": most}, "entropy of the target's law, bits", "share accepted")
 
 
-EXPERIMENT = claim_experiment(
-    "entropy",
+EXPERIMENT = Experiment(
+    name="entropy",
     question="Are fewer drafts accepted where the next token is more open, and are trees wider there?",
     claim="The more open the next token is, the fewer drafts are accepted, and the wider EAGLE-2's tree becomes "
     "(EAGLE-2, 2406.16858, figure 2, which compares `10+2=` with `10+2`).",
-    options=[num_prefixes(300)],
+    options=[HEAD, num_prefixes(300), SEED],
     rows=measured,
-    columns=COLUMNS,
+    tables=[COLUMNS],
     verdict=verdict,
-    picture=picture,
+    pictures={"study_entropy.svg": picture},
+    weights=the_head,
 )

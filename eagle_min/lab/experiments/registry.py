@@ -18,23 +18,7 @@ from . import (
     useless,
 )
 
-EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment
-    for experiment in (
-        compare.EXPERIMENT,
-        bench.EXPERIMENT,
-        rules.EXPERIMENT,
-        typical.EXPERIMENT,
-        precision.EXPERIMENT,
-        choose.EXPERIMENT,
-        rates.EXPERIMENT,
-        confidence.EXPERIMENT,
-        entropy.EXPERIMENT,
-        size.EXPERIMENT,
-        temperature.EXPERIMENT,
-        useless.EXPERIMENT,
-        tree.EXPERIMENT,
-        short_trainings.INPUTS,
-        short_trainings.LOSS,
-    )
-}
+MEASURED = (compare, bench, rules, typical, precision, choose, rates)
+ABOUT_CLAIMS = (confidence, entropy, size, temperature, useless, tree)
+DECLARED = (*(module.EXPERIMENT for module in MEASURED + ABOUT_CLAIMS), short_trainings.INPUTS, short_trainings.LOSS)
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in DECLARED}

@@ -25,9 +25,9 @@ from ..figures.svg import Bar, bars
 from ..figures.tables import Column, first_alphas, number, word
 from ..instruments.measures import all_cycles, alphas, gap_figures, tau_figures
 from ..instruments.variants import Variant, VariantDrafter, on_true_features, trained
-from ..options import Option, count
+from ..options import SEED, Option, count
 from ..record import Row
-from .claim import TAU, claim_experiment, num_prefixes, ranked
+from .claim import TAU, num_prefixes, ranked
 
 INPUT_VARIANTS = {  # from best to worst, as the paper has them
     "feature and shifted token": Variant(),
@@ -86,20 +86,20 @@ def picture(rows: Sequence[Row]) -> str:
 def short_training(name: str, question: str, claim: str, variants: Mapping[str, Variant]) -> Experiment:
     """The experiment that trains these variants, from the best to the worst as the claim has them."""
     begin, help = Path("runs") / f"study-{name}", f"folders of trainings begin so (runs/study-{name})"
-    return claim_experiment(
+    return Experiment(
         name,
-        question=question,
+        question,
         claim=claim,
         options=[
             num_prefixes(500),
             count("tokens", 400_000, "that each head is trained on"),
             Option("folder", begin, help, Path, flag="--run"),
+            SEED,
         ],
         rows=partial(measured, variants),
-        columns=COLUMNS,
+        tables=[COLUMNS],
         verdict=ranked,
-        picture=picture,
-        trains=True,
+        pictures={f"study_{name}.svg": picture},
     )
 
 

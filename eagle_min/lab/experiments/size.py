@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...drafters.registry import KINDS
-from ..experiment import Setting
+from ..experiment import Experiment, Setting, the_head
 from ..figures.svg import lines
 from ..figures.tables import Column, interval, number
 from ..instruments.measures import all_cycles, mean_nodes, tau_figures
 from ..instruments.prefixes import prompt_ids
 from ..instruments.timing import in_turn, quartiles, seconds_per_token
-from ..options import count
+from ..options import HEAD, SEED, count
 from ..record import Row
-from .claim import FAILS, HOLDS, OPEN, claim_experiment, num_prefixes
+from .claim import FAILS, HOLDS, OPEN, num_prefixes
 
 SIZES = (2, 4, 8, 16, 24, 32, 48, 64)  # nodes, the root included
 PLAIN = "plain"
@@ -68,18 +68,21 @@ def picture(rows: Sequence[Row]) -> str:
     return lines("EAGLE-2's tree by its size, code, T=0", drawn, "nodes", "tokens a call; ratio of seconds")
 
 
-EXPERIMENT = claim_experiment(
-    "size",
+EXPERIMENT = Experiment(
+    name="size",
     question="How many nodes should a tree have, counting what they cost?",
     claim="The larger the draft tree, the faster the text (articles that count accepted tokens and not what "
     "a node costs).",
     options=[
+        HEAD,
         num_prefixes(300),
         count("prompts", 12, "shipped prompts"),
         count("max_new_tokens", 96, "tokens of a text that is timed"),
+        SEED,
     ],
     rows=measured,
-    columns=COLUMNS,
+    tables=[COLUMNS],
     verdict=verdict,
-    picture=picture,
+    pictures={"study_size.svg": picture},
+    weights=the_head,
 )

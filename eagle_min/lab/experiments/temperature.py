@@ -9,12 +9,13 @@ The last two differ in nothing but drawing, and at temperature 0 not even in tha
 
 from collections.abc import Iterator, Sequence
 
-from ..experiment import Setting
+from ..experiment import Experiment, Setting, the_head
 from ..figures.svg import lines
 from ..figures.tables import Column, short, word
 from ..instruments.measures import gap_figures, tau_figures
+from ..options import HEAD, SEED
 from ..record import Row
-from .claim import TAU, claim_experiment, judge, num_prefixes, overall
+from .claim import TAU, judge, num_prefixes, overall
 
 TEMPERATURES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
 DRAFTERS = ("eagle2", "eagle1", "eagle1-sampled")
@@ -64,14 +65,15 @@ def picture(rows: Sequence[Row]) -> str:
     return lines("tau behind held-out code by temperature", curves, "temperature", "tau")
 
 
-EXPERIMENT = claim_experiment(
-    "temperature",
+EXPERIMENT = Experiment(
+    name="temperature",
     question="Are fewer drafts accepted at a higher temperature, whichever exact rule verifies them?",
     claim="The higher the temperature, the fewer drafts are accepted, whichever exact rule verifies them "
     "(tables of 2401.15077 and 2406.16858: tau is smaller at temperature 1 than at 0).",
-    options=[num_prefixes(200)],
+    options=[HEAD, num_prefixes(200), SEED],
     rows=measured,
-    columns=COLUMNS,
+    tables=[COLUMNS],
     verdict=verdict,
-    picture=picture,
+    pictures={"study_temperature.svg": picture},
+    weights=the_head,
 )

@@ -23,13 +23,13 @@ from ...drafters.registry import KINDS
 from ...grow import Expand, Sapling, top_children
 from ...head import Grow
 from ...tree import DraftTree, children, select
-from ..experiment import Setting
+from ..experiment import Experiment, Setting, the_head
 from ..figures.svg import Bar, bars
 from ..figures.tables import Column, number, word
 from ..instruments.measures import all_cycles, gap_figures, mean_nodes, tau_figures
-from ..options import count
+from ..options import HEAD, SEED, count
 from ..record import Row
-from .claim import TAU, claim_experiment, num_prefixes, ranked
+from .claim import TAU, num_prefixes, ranked
 
 COLUMNS: list[Column] = [("tree", word("variant")), *TAU, ("nodes", number("nodes", 1))]
 
@@ -104,14 +104,15 @@ def picture(rows: Sequence[Row]) -> str:
     return bars("tau behind held-out code with as many nodes, T=0", chart)
 
 
-EXPERIMENT = claim_experiment(
-    "tree",
+EXPERIMENT = Experiment(
+    name="tree",
     question="Which part of EAGLE-2's rule makes its tree good?",
     claim="Ranking by the confidence of the whole path and reranking all candidates both lengthen what is accepted, "
     "and the tree beats one of fixed shape (EAGLE-2, 2406.16858, table 3 and section 4).",
-    options=[num_prefixes(500), count("nodes", 24, "of a tree, the root included")],
+    options=[HEAD, num_prefixes(500), count("nodes", 24, "of a tree, the root included"), SEED],
     rows=measured,
-    columns=COLUMNS,
+    tables=[COLUMNS],
     verdict=ranked,
-    picture=picture,
+    pictures={"study_tree.svg": picture},
+    weights=the_head,
 )

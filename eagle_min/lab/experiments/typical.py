@@ -13,16 +13,9 @@ from ...sampling import next_token_law
 from ...tree import DraftTree
 from ..experiment import Experiment, Setting
 from ..figures.tables import Column, number, short, word
+from ..instruments import typical_acceptance as medusa
 from ..instruments.prefixes import LONGEST_PREFIX
-from ..instruments.typical_acceptance import (
-    BONUSES,
-    Typical,
-    accepted_exactly,
-    accepted_path,
-    cycle_error,
-    first_token_error,
-    first_tree,
-)
+from ..instruments.typical_acceptance import BONUSES, Typical
 from ..options import Option, count, seed, temperatures
 from ..record import Row
 
@@ -52,7 +45,7 @@ def measured(setting: Setting) -> Iterator[Row]:
     models, options = setting.models, setting.options
     rule, drafter = Typical(options.epsilon, options.delta), models.drafter("medusa", options.heads)
     prefixes = setting.prefixes_up_to(min(LONGEST_PREFIX, models.target.context // 2))
-    cycles = [first_tree(models.target, drafter, prefix.ids) for prefix in prefixes]
+    cycles = [medusa.first_tree(models.target, drafter, prefix.ids) for prefix in prefixes]
     for temperature in options.temperatures:
         for bonus in BONUSES:
             row = figures(cycles, SamplingConfig(temperature), rule, bonus)
@@ -62,15 +55,15 @@ def measured(setting: Setting) -> Iterator[Row]:
 def figures(cycles: Sequence[tuple[DraftTree, np.ndarray]], sampling: SamplingConfig, rule: Typical, bonus: str) -> Row:
     """Means over first cycles, and the largest errors."""
     known = [(tree, np.array([next_token_law(row, sampling) for row in logits])) for tree, logits in cycles]
-    first = [first_token_error(*cycle, rule, BONUSES[bonus]) for cycle in known]
-    whole = [cycle_error(*cycle, rule, BONUSES[bonus]) for cycle in known]
+    first = [medusa.first_token_error(*cycle, rule, BONUSES[bonus]) for cycle in known]
+    whole = [medusa.cycle_error(*cycle, rule, BONUSES[bonus]) for cycle in known]
     return {
         "temperature": sampling.temperature,
         "epsilon": rule.epsilon,
         "delta": rule.delta,
         "bonus": bonus,
-        "accepted_typical": float(np.mean([len(accepted_path(*cycle, rule)) - 1 for cycle in known])),
-        "accepted_exact": float(np.mean([accepted_exactly(*cycle) for cycle in known])),
+        "accepted_typical": float(np.mean([len(medusa.accepted_path(*cycle, rule)) - 1 for cycle in known])),
+        "accepted_exact": float(np.mean([medusa.accepted_exactly(*cycle) for cycle in known])),
         "first_token_mean": float(np.mean(first)),
         "first_token_max": float(np.max(first)),
         "cycle_mean": float(np.mean(whole)),

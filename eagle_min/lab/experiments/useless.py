@@ -5,13 +5,13 @@ Read next: `tree.py`.
 
 from collections.abc import Iterator, Sequence
 
-from ..experiment import Setting
+from ..experiment import Experiment, Setting, the_head
 from ..figures.svg import Bar, bars
 from ..figures.tables import Column, number, word
 from ..instruments import costs
-from ..options import count
+from ..options import HEAD, SEED, count
 from ..record import Row
-from .claim import FAILS, HOLDS, claim_experiment, overall
+from .claim import FAILS, HOLDS, overall
 
 COLUMNS: list[Column] = [("setting", word("setting")), ("ratio", number("ratio"))]
 
@@ -34,14 +34,15 @@ def picture(rows: Sequence[Row]) -> str:
     return bars("seconds a token with a random head, plain decoding being 1", [Bar("plain", 1.0), *drawn])
 
 
-EXPERIMENT = claim_experiment(
-    "useless",
+EXPERIMENT = Experiment(
+    name="useless",
     question="What does drafting cost when the drafter knows nothing?",
     claim="Drafting never makes decoding slower, for in the worst case each target call still yields a token "
     "(articles that count calls and not seconds).",
-    options=[count("prompts", 5, "shipped prompts")],
+    options=[HEAD, count("prompts", 5, "shipped prompts"), SEED],
     rows=measured,
-    columns=COLUMNS,
+    tables=[COLUMNS],
     verdict=verdict,
-    picture=picture,
+    pictures={"study_useless.svg": picture},
+    weights=the_head,
 )

@@ -12,15 +12,7 @@ from collections.abc import Callable
 from ..record import Row
 from .tables import Column, number, word
 
-PROPERTIES = (
-    "first token",
-    "marginals",
-    "one cycle",
-    "two cycles",
-    "support",
-    "above bound",
-    "residual on one token",
-)
+PROPERTIES = ("first token", "marginals", "one cycle", "two cycles", "support", "above bound", "residual on one token")
 
 
 def yes(name: str) -> Callable[[Row], str]:
