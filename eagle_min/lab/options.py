@@ -21,9 +21,7 @@ class Option:
     default: object = None
     help: str | None = None
     read: Callable[[str], object] = str  # the word on the command line -> a value; `bool`: a switch without a word
-    check: Callable[[object], object] = lambda value: (
-        value
-    )  # the value -> what the experiment is given; ValueError for a bad one
+    check: Callable[[object], object] = lambda value: value  # -> what the experiment is given; ValueError for a bad one
     flag: str | None = None
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
