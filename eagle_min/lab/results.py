@@ -14,7 +14,7 @@ from pathlib import Path
 from ..checkpoint import SHIPPED, read_card
 from ..config import require
 from .experiments.registry import EXPERIMENTS
-from .figures import drafters, fault_tables
+from .figures import comparison, fault_tables
 from .figures.blocks import find_blocks, origin, replace_blocks
 from .figures.tables import VALUES, Column, entry, markdown_table
 from .record import Row, read_rows, write_text
@@ -27,14 +27,14 @@ CLAIMS = {experiment.stored: experiment for experiment in EXPERIMENTS.values() i
 FIRST_TABLES: dict[str, Sequence[Column]] = {  # by the first part of a name
     **{experiment.stored: experiment.tables[0] for experiment in EXPERIMENTS.values()},
     **ABOUT_TESTS,
-    "compare_others": drafters.ALL,
+    "compare_others": comparison.ALL,
     "target": VALUES,
 }
 Arrange = Callable[[Sequence[Row]], Sequence[Row]]
 OTHER_TABLES: dict[str, tuple[Sequence[Column], Arrange]] = {  # by the whole name; and what is done to all the rows
-    "summary": (drafters.SUMMARY, drafters.summary),
-    "compare.brief": (drafters.BRIEF, drafters.side_by_side),
-    "compare.costs": (drafters.COSTS, list),
+    "summary": (comparison.SUMMARY, comparison.summary),
+    "compare.brief": (comparison.BRIEF, comparison.side_by_side),
+    "compare.costs": (comparison.COSTS, list),
     "bank.power": (fault_tables.POWER, list),
 }
 PICTURES = {  # file -> file of rows, and what draws it

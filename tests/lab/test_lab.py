@@ -23,7 +23,7 @@ from eagle_min.lab.instruments.prefixes import Prefix
 from eagle_min.model import GPT
 from eagle_min.train.corpus import Corpus
 
-ISSUED = {  # what a row of `compare` has to tell
+PROMISED = {  # what a row of `compare` has to tell
     *("drafter", "domain", "temperature", "tau", "tau_low", "tau_high", "tau_free", "alphas", "distinct"),
     *("seconds_plain", "seconds_speculative", "ratio", "ratio_low", "ratio_high", "bits_per_byte", "num_prefixes"),
     *("nodes", "command", "seed", "commit", "machine", "versions", "date", "corpus_sha256", "target_sha256"),
@@ -64,7 +64,7 @@ def test_compare_stores_a_row_for_each_drafter_domain_and_temperature(
     places = [(row["domain"], row["temperature"], row["drafter"]) for row in rows]
     assert places == [(d, t, n) for d in ("code", "sums") for t in (0, 1) for n in ("chain", "eagle2@other")]
     for row in rows:
-        assert ISSUED <= set(row)
+        assert PROMISED <= set(row)
         assert row["tau_low"] <= row["tau"] <= row["tau_high"] and row["tau"] >= 1
         assert (row["alphas"] is None) == (row["drafter"] != "chain")
         assert row["ratio"] == pytest.approx(row["seconds_plain"] / row["seconds_speculative"])

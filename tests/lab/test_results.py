@@ -11,7 +11,7 @@ from eagle_min.__main__ import main
 from eagle_min.checkpoint import save_model
 from eagle_min.config import ModelConfig
 from eagle_min.lab import record, results
-from eagle_min.lab.figures import drafters, tables
+from eagle_min.lab.figures import comparison, tables
 from eagle_min.lab.figures.blocks import find_blocks
 from eagle_min.lab.figures.fault_tables import PROPERTIES
 from eagle_min.model import GPT
@@ -61,13 +61,13 @@ def test_the_summary_has_plain_decoding_first_and_both_temperatures_of_seven_met
         {"drafter": name, "domain": domain, "temperature": t, "tau": place + t + 2, "ratio": place - t + 9, **ORIGIN}
         for domain in ("prose", "code")
         for t in (0.0, 1.0)
-        for place, name in enumerate([*drafters.METHODS.values(), "chain"], 10 * (domain == "prose"))
+        for place, name in enumerate([*comparison.METHODS.values(), "chain"], 10 * (domain == "prose"))
     ]
     record.write_rows(tmp_path / "compare.json", rows)
     results.update(page, tmp_path)
     cells = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")][2:]
     assert cells[0] == ["plain decoding", "none", "1.00", "1.00", "1.00", "1.00"]
-    wanted = {method: (name, place) for place, (method, name) in enumerate(drafters.METHODS.items())}
+    wanted = {method: (name, place) for place, (method, name) in enumerate(comparison.METHODS.items())}
     assert [cell[0] for cell in cells[1:]] == list(wanted)[::-1]  # the largest tau first
     for method, *figures in cells[1:]:
         name, place = wanted[method]

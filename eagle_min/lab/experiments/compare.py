@@ -17,7 +17,7 @@ from ...drafters.model_set import ModelSet
 from ...drafters.registry import DRAFTERS, KINDS
 from ...train.evaluate import bits_per_byte
 from ..experiment import Experiment, Setting, say
-from ..figures import drafters as shown
+from ..figures import comparison as shown
 from ..instruments import measures
 from ..instruments.counted import CountedDrafter
 from ..instruments.prefixes import DOMAINS, held_out_prefixes, prompt_ids, with_room

@@ -4,7 +4,7 @@
     lines("calibration", {"T=0": [(0.1, 0.12)]}, "confidence", "accepted", diagonal=True)
 
 Colours are those of the page that shows them: a style sheet inside asks whether it is dark. Nothing here
-knows what it draws. Read next: `drafters.py`.
+knows what it draws. Read next: `comparison.py`.
 """
 
 import math
