@@ -21,18 +21,14 @@ from typing import NoReturn
 COMMANDS = {
     "demo": ("eagle_min.show.demo", "decode shipped prompts plainly and with EAGLE-2, and compare"),
     "generate": ("eagle_min.show.generate", "continue one prompt"),
-    "compare": ("eagle_min.lab.compare", "measure drafters: tau, alphas, seconds; print a table"),
-    "bench": ("eagle_min.lab.bench", "measure what a cycle costs, and how well confidence tracks acceptance"),
-    "rules": ("eagle_min.lab.rules", "how much of a draft each exact rule accepts, and the most that any could"),
-    "typical": ("eagle_min.lab.typical", "what Medusa's typical acceptance gains, and what it does to the law"),
-    "shapes": ("eagle_min.lab.shapes", "the study behind the target's shape: quality and cost of others"),
-    "precision": ("eagle_min.lab.precision", "how far tree rows and single rows differ, by number format"),
-    "rates": ("eagle_min.lab.rates", "try the same learning rates for every network, in short trainings"),
-    "choose": ("eagle_min.lab.choose", "choose the length of each drafter's trees on training text"),
-    "study": ("eagle_min.lab.study", "a claim of the papers, or of articles about them, as an experiment"),
-    "readme": ("eagle_min.lab.readme", "put stored figures into the tables of README.md"),
-    "certify": ("eagle_min.exactness.judge.command", "prove or refute that a sampler keeps the target's law"),
+    "compare": ("eagle_min.lab.experiments.compare", "measure drafters: tau, alphas, seconds; print a table"),
+    "bench": (
+        "eagle_min.lab.experiments.bench",
+        "measure what a cycle costs, and how well confidence tracks acceptance",
+    ),
     "train": ("eagle_min.train.command", "train a target or a head; can be resumed"),
+    "certify": ("eagle_min.exactness.judge.command", "prove or refute that a sampler keeps the target's law"),
+    "lab": ("eagle_min.lab.command", "experiments, each with the question it answers; without a name: the list"),
 }
 
 

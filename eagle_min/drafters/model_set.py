@@ -12,7 +12,7 @@ from ..config import TreeConfig, require
 from ..decode import Drafter
 from ..model import GPT
 from ..tokenizer import Tokenizer, load_tokenizer
-from .registry import DRAFTERS, KINDS
+from .registry import DRAFTERS, REGISTRY
 
 SHIPPED = Path(__file__).parents[2] / "tinymodels"
 
@@ -32,7 +32,7 @@ class ModelSet:
 
     def drafters(self) -> list[str]:
         """Names of the drafters that need no weights, or whose weights have a card in the set."""
-        return [name for name, kind in KINDS.items() if kind.weights is None or self.has(kind.weights)]
+        return [name for name, entry in REGISTRY.items() if entry.weights is None or self.has(entry.weights)]
 
     def has(self, weights: str) -> bool:
         """Whether there is a card of that name."""
@@ -47,14 +47,14 @@ class ModelSet:
         require(name in DRAFTERS, "drafter", name, f"one of {', '.join(DRAFTERS)}")
         if name == "none":
             return None
-        kind, network = KINDS[name], None
-        require(weights is None or kind.load is not None, f"weights of {name}", weights, "left out: it has none")
-        if kind.load is not None:
+        entry, network = REGISTRY[name], None
+        require(weights is None or entry.load is not None, f"weights of {name}", weights, "left out: it has none")
+        if entry.load is not None:
             parameter = self.target.lm_head.weight
-            network = kind.load(self.folder, kind.weights if weights is None else weights).to(
+            network = entry.load(self.folder, entry.weights if weights is None else weights).to(
                 parameter.device, parameter.dtype
             )
-        return kind.make(self.target, network, tree or kind.tree)
+        return entry.make(self.target, network, tree or entry.tree)
 
 
 def load(name: str = "tiny", device: str = "cpu") -> ModelSet:

@@ -25,7 +25,7 @@ from .small_model import SmallModelDrafter, chain_of, load_small_model
 
 
 @dataclass(frozen=True)
-class Kind:
+class Entry:
     """A row of the registry."""
 
     make: Callable[[GPT, nn.Module | None, TreeConfig], Drafter]  # from a target, a network and limits
@@ -34,51 +34,51 @@ class Kind:
     load: Callable[[Path, str], nn.Module] | None = None  # reads such a network from the folder of a set
 
 
-def eagle(grower: Grow, tree: TreeConfig, sampled: bool = False) -> Kind:
+def eagle(grower: Grow, tree: TreeConfig, sampled: bool = False) -> Entry:
     """A way to grow trees with an EAGLE head."""
 
     def make(target: GPT, head: nn.Module, tree: TreeConfig) -> EagleDrafter:
         return EagleDrafter(target, head, grower, tree, sampled)
 
-    return Kind(make, tree, "eagle", load_head)
+    return Entry(make, tree, "eagle", load_head)
 
 
-def eagle3(tree: TreeConfig) -> Kind:
+def eagle3(tree: TreeConfig) -> Entry:
     """EAGLE-2's trees with an EAGLE-3 head."""
 
     def make(target: GPT, head: nn.Module, tree: TreeConfig) -> Eagle3Drafter:
         return Eagle3Drafter(target, head, grow.confidence, tree)
 
-    return Kind(make, tree, "eagle3", load_eagle3)
+    return Entry(make, tree, "eagle3", load_eagle3)
 
 
-def small(grower: Grow, tree: TreeConfig, sampled: bool = False) -> Kind:
+def small(grower: Grow, tree: TreeConfig, sampled: bool = False) -> Entry:
     """A way to grow trees with a separate draft model."""
 
     def make(target: GPT, network: nn.Module, tree: TreeConfig) -> SmallModelDrafter:
         return SmallModelDrafter(network, grower, tree, sampled)
 
-    return Kind(make, tree, "small_model", load_small_model)
+    return Entry(make, tree, "small_model", load_small_model)
 
 
-def medusa(tree: TreeConfig) -> Kind:
+def medusa(tree: TreeConfig) -> Entry:
     """Several heads on one feature, and a tree of fixed shape."""
-    return Kind(lambda target, heads, tree: MedusaDrafter(heads, tree), tree, "medusa", load_medusa)
+    return Entry(lambda target, heads, tree: MedusaDrafter(heads, tree), tree, "medusa", load_medusa)
 
 
-def mtp(grower: Grow, tree: TreeConfig) -> Kind:
+def mtp(grower: Grow, tree: TreeConfig) -> Entry:
     """A way to grow trees with multi-token prediction modules."""
 
     def make(target: GPT, network: nn.Module, tree: TreeConfig) -> MTPDrafter:
         return MTPDrafter(target, network, grower, tree)
 
-    return Kind(make, tree, "mtp", load_mtp)
+    return Entry(make, tree, "mtp", load_mtp)
 
 
 EAGLE1 = TreeConfig(num_nodes=26, depth=5)
 DEEP = TreeConfig(depth=16)  # this length and the others below were chosen on training text (`lab choose`)
 LEAN = TreeConfig(depth=12, top_k=6, min_confidence=0.02)
-KINDS = {
+REGISTRY = {
     "eagle2": eagle(grow.confidence, DEEP),
     "eagle2-lean": eagle(grow.confidence, LEAN),
     "eagle1": eagle(grow.static, EAGLE1),
@@ -93,7 +93,7 @@ KINDS = {
     "small-tree-sampled": small(grow.static_sampled, EAGLE1, sampled=True),
     "medusa": medusa(MEDUSA_TREE),
     "mtp": mtp(grow.confidence, TreeConfig(depth=9)),
-    "lookup": Kind(lambda target, network, tree: LookupDrafter(tree), TreeConfig(depth=16)),
-    "lookahead": Kind(lambda target, network, tree: LookaheadDrafter(tree), TreeConfig()),
+    "lookup": Entry(lambda target, network, tree: LookupDrafter(tree), TreeConfig(depth=16)),
+    "lookahead": Entry(lambda target, network, tree: LookaheadDrafter(tree), TreeConfig()),
 }
-DRAFTERS = ("none", *KINDS)
+DRAFTERS = ("none", *REGISTRY)

@@ -1,1 +1,1 @@
-"""Measurement: what the models and the drafters do, with the command that says so."""
+"""The laboratory: what the models and the drafters do, measured by commands that anybody can run again."""

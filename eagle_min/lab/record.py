@@ -1,9 +1,8 @@
-"""A figure carries its command: where rows of figures come from, how they are stored and shown.
+"""A figure carries its command: where rows of figures come from, and how they are stored.
 
-A *row* is a flat dict. Stored rows say by themselves how to get them again: command, seed,
-commit, machine, versions, date, and the hashes of the text and of the weights. One description
-of the columns serves the terminal and the README, so that the two cannot differ.
-Read next: `prefixes.py`.
+A *row* is a flat dict. A stored row says by itself how to get it again: command, seed, commit,
+machine, versions, date, and the hashes of the text and of the weights.
+Read next: `instruments/prefixes.py`.
 """
 
 import json
@@ -11,7 +10,7 @@ import os
 import platform
 import subprocess
 import tempfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +24,6 @@ from ..train.batches import versions
 
 LONGEST_NAME = 240  # of a file: systems allow 255, and `write_atomically` puts some letters behind it first
 Row = dict
-Column = tuple[str, Callable[[Row], str]]  # heading, and what a row shows under it
 
 
 def provenance(models: ModelSet, heads: Collection[str], seed: int, corpus_sha256: str) -> Row:
@@ -68,15 +66,15 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, {platform.system()}"
 
 
-def check_writable(path: Path | None) -> None:
-    """ValueError, before hours of measuring, unless a file can be written at `path`. It will be put in
-    its place by a rename, which would also replace a device or a pipe."""
+def check_writable(path: Path | None, option: str = "--json") -> None:
+    """ValueError, before hours of measuring, unless a file can be written at `path`, which was given as `option`. It
+    will be put in its place by a rename, which would also replace a device or a pipe."""
     if path is None:
         return
-    require(len(os.fsencode(path.name)) <= LONGEST_NAME, "--json", path.name, f"a name of up to {LONGEST_NAME} bytes")
+    require(len(os.fsencode(path.name)) <= LONGEST_NAME, option, path.name, f"a name of up to {LONGEST_NAME} bytes")
     folder = next((folder for folder in path.absolute().parents if folder.exists()), path)
     good = folder.is_dir() and can_write(folder) and (path.is_file() or not path.exists())
-    require(good, "--json", str(path), "a file in a folder that can be written to")
+    require(good, option, str(path), "a file in a folder that can be written to")
 
 
 def can_write(folder: Path) -> bool:
@@ -88,11 +86,15 @@ def can_write(folder: Path) -> bool:
         return False
 
 
-def write_rows(path: Path | None, rows: Sequence[Row]) -> None:
-    """Store rows as a JSON list, all or nothing; None stores nothing. NaN is refused."""
+def write_text(path: Path | None, content: str) -> None:
+    """Store a text, all or nothing; None stores nothing."""
     if path is not None:
-        text = json.dumps(list(rows), indent=1, allow_nan=False) + "\n"
-        write_atomically(path, lambda file: file.write(text.encode()))
+        write_atomically(path, lambda file: file.write(content.encode()))
+
+
+def write_rows(path: Path | None, rows: Sequence[Row]) -> None:
+    """Store rows as a JSON list, all or nothing; None stores nothing. ValueError for NaN."""
+    write_text(path, json.dumps(list(rows), indent=1, allow_nan=False) + "\n")
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -106,27 +108,3 @@ def read_rows(path: Path) -> list[Row]:
     good = isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)
     require(bool(good), f"content of {path}", type(rows).__name__, "a list of at least one row")
     return rows
-
-
-def number(key: str, digits: int = 2, scale: float = 1.0) -> Callable[[Row], str]:
-    """Shows row[key] x scale; an empty cell where there is no such figure."""
-    return lambda row: "" if row.get(key) is None else f"{row[key] * scale:.{digits}f}"
-
-
-def interval(key: str, low: str, high: str) -> Callable[[Row], str]:
-    """Shows a figure and the interval around it: 4.21 [4.03, 4.40]."""
-    return lambda row: "" if row.get(key) is None else f"{row[key]:.2f} [{row[low]:.2f}, {row[high]:.2f}]"
-
-
-def text_table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
-    """For the terminal: columns padded to one width each."""
-    cells = [[heading for heading, _ in columns], *([show(row) for _, show in columns] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells)
-
-
-def markdown_table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
-    """For the README."""
-    cells = [[heading for heading, _ in columns], ["---"] * len(columns)]
-    cells += [[show(row).replace("|", r"\|") for _, show in columns] for row in rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in cells)

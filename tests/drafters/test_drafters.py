@@ -17,13 +17,13 @@ from eagle_min import generate, stream
 from eagle_min.config import SamplingConfig, TreeConfig
 from eagle_min.decode import Reading, check_proposal
 from eagle_min.dice import SeededDice
-from eagle_min.drafters.registry import KINDS
+from eagle_min.drafters.registry import REGISTRY
 
-SAMPLED = [name for name in KINDS if name.endswith("-sampled")]  # they keep the law; the others also the text
-SAME_TEXT = [name for name in KINDS if name not in SAMPLED]
+SAMPLED = [name for name in REGISTRY if name.endswith("-sampled")]  # they keep the law; the others also the text
+SAME_TEXT = [name for name in REGISTRY if name not in SAMPLED]
 SMALL = TreeConfig(num_nodes=9, depth=4, top_k=3)
 
-every_drafter = pytest.mark.parametrize("name", KINDS)
+every_drafter = pytest.mark.parametrize("name", REGISTRY)
 prompts = st.lists(st.integers(0, CONFIG.vocab_size - 1), min_size=1, max_size=6)
 repeating = st.builds(lambda part, count: (part * count)[:12], prompts, st.integers(1, 4))
 seeds = st.integers(0, 2)
@@ -60,7 +60,7 @@ def taught(name: str, seed: int, text: list[int], cuts: list[int]):
 MEMORIES = {"lookahead"}  # what they propose depends on the cycles, too, and not on the text alone
 
 
-@pytest.mark.parametrize("name", [name for name in KINDS if name not in MEMORIES])
+@pytest.mark.parametrize("name", [name for name in REGISTRY if name not in MEMORIES])
 def test_a_draft_depends_on_the_text_and_not_on_the_pieces_it_came_in(name):
     @fewer(2)
     @given(st.lists(st.integers(0, CONFIG.vocab_size - 1), min_size=4, max_size=10), seeds, st.randoms())

@@ -37,7 +37,7 @@ from eagle_min.decode import Reading
 from eagle_min.dice import SeededDice
 from eagle_min.drafters.model_set import SHIPPED
 from eagle_min.drafters.mtp import MOST_DEPTHS, MTPDrafter, MTPExpansion, MTPModules, MTPSession, load_mtp
-from eagle_min.drafters.registry import KINDS
+from eagle_min.drafters.registry import REGISTRY
 from eagle_min.grow import chain, confidence
 from eagle_min.tokenizer import load_tokenizer
 from eagle_min.train.batches import DOMAINS
@@ -315,6 +315,6 @@ def test_the_command_makes_modules_that_draft(tmp_path, monkeypatch):
     loaded = eagle_min.load(str(models))
     drafter = loaded.drafter("mtp")
     assert isinstance(drafter, MTPDrafter) and drafter.network.num_depths == 2
-    assert drafter.tree == KINDS["mtp"].tree
+    assert drafter.tree == REGISTRY["mtp"].tree
     plain, drafted = (generate(loaded.target, [1, 2, 3], one, max_new_tokens=9) for one in (None, drafter))
     assert drafted.tokens == plain.tokens

@@ -10,9 +10,9 @@ from eagle_min.checkpoint import read_card
 from eagle_min.config import EAGLE1_PATHS, TreeConfig
 from eagle_min.drafters import lookahead, lookup
 from eagle_min.drafters.model_set import SHIPPED
-from eagle_min.drafters.registry import KINDS
-from eagle_min.lab import choose
-from eagle_min.lab.rates import RATES, TRIALS
+from eagle_min.drafters.registry import REGISTRY
+from eagle_min.lab.experiments import choose
+from eagle_min.lab.experiments.rates import RATES, TRIALS
 from eagle_min.lab.record import read_rows
 
 GROWERS = {
@@ -32,16 +32,16 @@ GROWERS = {
 }
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", REGISTRY)
 def test_a_name_stands_for_its_grower(name):
     drafter = drafter_of(name)
     assert getattr(drafter, "grow", None) is GROWERS.get(name)
     assert getattr(drafter, "sampled", False) == name.endswith("-sampled")
-    assert (KINDS[name].weights is None) == (name in ("lookup", "lookahead"))
+    assert (REGISTRY[name].weights is None) == (name in ("lookup", "lookahead"))
 
 
 def test_trees_have_one_budget_and_published_shapes_are_theirs():
-    for name, kind in KINDS.items():
+    for name, kind in REGISTRY.items():
         tree = kind.tree
         if name in ("eagle1", "eagle1-sampled", "small-tree-sampled"):
             assert tree.paths == tuple(EAGLE1_PATHS.split()) and (tree.num_nodes, tree.depth) == (26, 5)
@@ -49,8 +49,8 @@ def test_trees_have_one_budget_and_published_shapes_are_theirs():
             assert tree.num_nodes == tree.depth + 1 <= 24
         else:
             assert tree.num_nodes == 24
-    assert KINDS["eagle2-lean"].tree == KINDS["eagle3-lean"].tree
-    assert KINDS["small-chain-sampled"].tree == KINDS["small-chain"].tree
+    assert REGISTRY["eagle2-lean"].tree == REGISTRY["eagle3-lean"].tree
+    assert REGISTRY["small-chain-sampled"].tree == REGISTRY["small-chain"].tree
 
 
 def stored() -> dict[str, list[dict]]:
@@ -63,7 +63,7 @@ def stored() -> dict[str, list[dict]]:
 def test_what_is_in_force_was_chosen_on_training_text():
     rows = stored()
     assert set(rows) == {*choose.TREES, *choose.CHAINS, "lookup", "lookahead"}
-    in_force = {name: choose.label(KINDS[name].tree) for name in (*choose.TREES, *choose.CHAINS)}
+    in_force = {name: choose.label(REGISTRY[name].tree) for name in (*choose.TREES, *choose.CHAINS)}
     in_force["lookup"] = f"longest {lookup.MAX_NGRAM}"
     in_force["lookahead"] = f"W={lookahead.WINDOW} N={lookahead.NGRAM} G={lookahead.GUESSES}"
     for name, tried in rows.items():
@@ -101,7 +101,7 @@ def test_sizes_that_are_tried_differ_in_length_alone(name):
     tried = list(choose.sizes(Models(), name))
     assert [label for label, _ in tried] == [f"depth {depth}" for depth in choose.DEPTHS]
     for (_, drafter), depth in zip(tried, choose.DEPTHS):
-        tree = KINDS[name].tree
+        tree = REGISTRY[name].tree
         wanted = (
             replace(tree, depth=depth)
             if name in choose.TREES

@@ -29,7 +29,7 @@ from eagle_min.config import SamplingConfig, TreeConfig
 from eagle_min.decode import Reading
 from eagle_min.dice import SeededDice, target_draw
 from eagle_min.drafters.model_set import SHIPPED
-from eagle_min.drafters.registry import KINDS
+from eagle_min.drafters.registry import REGISTRY
 from eagle_min.drafters.small_model import SmallModelDrafter, load_small_model
 from eagle_min.exactness.law import law
 from eagle_min.model import GPT
@@ -44,7 +44,7 @@ from eagle_min.train.teacher import teach
 TOLERANCE = 1e-10
 NAMES = ("small", "small-chain", "small-chain-sampled", "small-tree-sampled")
 SAMPLED = NAMES[2:]
-SHALLOW = {name: replace(KINDS[name].tree, num_nodes=4, depth=2) for name in SAMPLED}
+SHALLOW = {name: replace(REGISTRY[name].tree, num_nodes=4, depth=2) for name in SAMPLED}
 
 tokens = st.integers(0, CONFIG.vocab_size - 1)
 texts = st.lists(tokens, min_size=1, max_size=9)
@@ -116,7 +116,7 @@ def test_growing_leaves_the_cache_as_it_was_and_fits_up_to_the_end_of_the_contex
 @pytest.mark.parametrize("name", ["small-chain", "small-chain-sampled"])
 def test_a_chain_has_one_child_a_node_and_as_many_levels_as_its_limits_say(name):
     tree = taught(0, [1, 2, 3], name).propose(3, 99, SeededDice(0), 0, SamplingConfig(temperature=1.0))
-    length = KINDS[name].tree.depth
+    length = REGISTRY[name].tree.depth
     assert tree.parents == tuple(range(-1, length))
     assert set(tree.child_laws) == (set(range(length)) if name in SAMPLED else set())
     for node, child_law in tree.child_laws.items():

@@ -54,8 +54,9 @@ from properties import laws_over, noticed_by, num_samples
 from eagle_min.config import require
 from eagle_min.exactness import certify
 from eagle_min.exactness.law import total_variation
-from eagle_min.lab.bank import NOTICED, POWER
-from eagle_min.lab.record import Row, check_writable, commit, machine, markdown_table, text_table, write_rows
+from eagle_min.lab.figures.fault_tables import NOTICED, POWER
+from eagle_min.lab.figures.tables import markdown_table, text_table
+from eagle_min.lab.record import Row, check_writable, commit, machine, write_rows
 from eagle_min.train.batches import versions
 
 

@@ -28,8 +28,9 @@ from eagle_min.exactness import certify
 from eagle_min.exactness.judge.command import load_function
 from eagle_min.exactness.judge.report import report
 from eagle_min.exactness.undrawn.watch import watched
-from eagle_min.lab.bank import CERTIFIED
-from eagle_min.lab.record import Row, check_writable, read_rows, text_table, write_rows
+from eagle_min.lab.figures.fault_tables import CERTIFIED
+from eagle_min.lab.figures.tables import text_table
+from eagle_min.lab.record import Row, check_writable, read_rows, write_rows
 
 
 def right_ones() -> Iterator[tuple[str, str, Callable, bool]]:

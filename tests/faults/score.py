@@ -200,9 +200,9 @@ def counted(rows: Sequence[Row]) -> list[Row]:
 
 def report(rows: Sequence[Row]) -> list[str]:
     """The counts, then what is to be done."""
-    from eagle_min.lab import bank, record  # not above, as in `Store`
+    from eagle_min.lab.figures import fault_tables, tables  # not above, as in `Store`
 
-    lines = ["", record.text_table(bank.SCORED, counted(rows))]
+    lines = ["", tables.text_table(fault_tables.SCORED, counted(rows))]
     for verdict, what in (("survived", "holes, which no test notices"), ("error", "mutants that did not run")):
         group = [row for row in rows if outcome(row) == verdict]
         lines += ["", f"{what}: {len(group)}"]
@@ -229,10 +229,7 @@ def check(args: argparse.Namespace, mutants: Sequence[Mutant]) -> None:
     require(bool(mutants), "selection", [*args.texts, args.sample], "one that some mutant fits")
     partial = args.texts or args.module or args.sample is not None
     require(args.counts is None or not partial, "--counts", str(args.counts), "without a selection: counts are of all")
-    try:
-        check_writable(args.counts)
-    except ValueError as error:
-        raise ValueError(str(error).replace("--json", "--counts", 1)) from error
+    check_writable(args.counts, "--counts")
 
 
 def main() -> int:

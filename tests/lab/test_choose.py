@@ -1,14 +1,15 @@
 """What a comparison rests on: lengths of trees and learning rates that were tried, and cards that tell of trainings."""
 
-import argparse
 import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import networks
 import pytest
+from running import run_experiment
 
-from eagle_min.lab import choose, compare, rates
+from eagle_min.lab import experiment
+from eagle_min.lab.experiments import choose, compare, rates
 from eagle_min.train.corpus import Corpus
 from eagle_min.train.rivals import RIVALS
 
@@ -18,15 +19,10 @@ def small_set(tmp_path: Path) -> Path:
     return networks.small_set(tmp_path / "set")
 
 
-def options(command, *words: object) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return parser.parse_args([str(word) for word in words])
-
-
 def test_lengths_are_tried_on_training_text_and_one_of_each_drafter_is_chosen(small_set, tmp_path, monkeypatch):
     corpus = Corpus({"code": [(f"{i}.py", f"def f{i}(x):\n    return x + {i}\n" * 9) for i in range(4)]}, {})
     monkeypatch.setattr(choose, "load_corpus", lambda: corpus)
+    monkeypatch.setattr(experiment, "load_held_out", lambda: corpus)
     seen = []
     real = choose.prefix_figures
 
@@ -36,7 +32,7 @@ def test_lengths_are_tried_on_training_text_and_one_of_each_drafter_is_chosen(sm
 
     monkeypatch.setattr(choose, "prefix_figures", figures)
     path = tmp_path / "choose.json"
-    assert choose.run(options(choose, "--model", small_set, "--prefixes", 3, "--json", path)) == 0
+    assert run_experiment(choose.EXPERIMENT, "--model", small_set, "--prefixes", 3, "--json", path) == 0
     rows = json.loads(path.read_text())
     tried = {
         name: [row for row in rows if row["drafter"] == name] for name in dict.fromkeys(r["drafter"] for r in rows)
@@ -60,7 +56,7 @@ def test_lengths_are_tried_on_training_text_and_one_of_each_drafter_is_chosen(sm
 )
 def test_a_bad_option_of_choose_is_refused(words, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        choose.run(options(choose, *words))
+        run_experiment(choose.EXPERIMENT, *words)
 
 
 def test_each_rate_is_tried_with_each_network_in_a_run_of_its_own(small_set, tmp_path, monkeypatch):
@@ -70,19 +66,32 @@ def test_each_rate_is_tried_with_each_network_in_a_run_of_its_own(small_set, tmp
         seen.append((train.matrix_lr, train.other_lr, train.num_steps, train.seed, folder.name))
         return SimpleNamespace(losses=[(100, 9.0), (200, train.matrix_lr)])
 
-    monkeypatch.setattr(rates, "TRIALS", {"one": trial, "two": trial})
-    monkeypatch.setattr(rates, "load_held_out", lambda: Corpus({}, {"code": []}))
+    networks = ("mtp", "head-paper")
+    for name in networks:
+        monkeypatch.setitem(rates.TRIALS, name, trial)
+    monkeypatch.setattr(experiment, "load_held_out", lambda: Corpus({}, {"code": []}))
     path = tmp_path / "rates.json"
-    words = ("--model", small_set, "--steps", 200, "--runs", tmp_path, "--seed", 5, "--json", path)
-    assert rates.run(options(rates, *words)) == 0
+    words = (
+        "--model",
+        small_set,
+        "--networks",
+        ",".join(networks),
+        "--steps",
+        200,
+        "--runs",
+        tmp_path,
+        "--seed",
+        5,
+        "--json",
+        path,
+    )
+    assert run_experiment(rates.EXPERIMENT, *words) == 0
     assert seen == [
-        (rate, pytest.approx(rate / 5), 200, 5, f"rates-{name}-{rate:g}")
-        for name in ("one", "two")
-        for rate in rates.RATES
+        (rate, pytest.approx(rate / 5), 200, 5, f"rates-{name}-{rate:g}") for name in networks for rate in rates.RATES
     ]
     rows = json.loads(path.read_text())
     assert [row["value"] for row in rows] == [*rates.RATES, *rates.RATES]
-    assert rows[4]["setting"] == "two: 0.03 and 0.006" and {row["figure"] for row in rows} == {"rates"}
+    assert rows[4]["setting"] == "head-paper: 0.03 and 0.006" and {row["figure"] for row in rows} == {"rates"}
 
 
 def test_every_network_of_the_comparison_has_its_trials():
@@ -100,7 +109,7 @@ def test_every_network_of_the_comparison_has_its_trials():
 )
 def test_a_bad_option_of_rates_is_refused(words, message):
     with pytest.raises(ValueError, match=message):
-        rates.run(options(rates, *words))
+        run_experiment(rates.EXPERIMENT, *words)
 
 
 @pytest.mark.parametrize("changes", [{"tokens_seen": "many"}, {"tokens_seen": None}, {"started_from": "eagle"}])
@@ -109,6 +118,6 @@ def test_a_card_that_does_not_tell_of_its_training_is_found_before_anything_is_m
 ):
     card = json.loads((small_set / "eagle.json").read_text())
     (small_set / "eagle.json").write_text(json.dumps(card | changes))
-    monkeypatch.setattr(compare, "measure", None)
+    monkeypatch.setattr(experiment, "load_held_out", None)
     with pytest.raises(ValueError, match="training told by the card of 'eagle' must be cards with an integer"):
-        compare.run(options(compare, "--model", small_set, "--drafters", "eagle2"))
+        run_experiment(compare.EXPERIMENT, "--model", small_set, "--drafters", "eagle2")

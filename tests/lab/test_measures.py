@@ -11,8 +11,9 @@ from networks import random_drafter, random_target
 
 from eagle_min.config import ModelConfig
 from eagle_min.decode import Cycle, Generation, generate, tau
-from eagle_min.lab import compare, costs, measures, prefixes, timing
-from eagle_min.lab.calibration import calibration
+from eagle_min.lab.experiments import compare
+from eagle_min.lab.instruments import costs, measures, prefixes, timing
+from eagle_min.lab.instruments.calibration import calibration
 from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer
 from eagle_min.tree import DraftTree

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eagle_min.drafters.model_set import SHIPPED
-from eagle_min.lab import pictures
-from eagle_min.lab.svg import Bar, bars, lines, ticks
+from eagle_min.lab import results
+from eagle_min.lab.figures.svg import Bar, bars, lines, ticks
 
 NAME = "{http://www.w3.org/2000/svg}"
 values = st.floats(0, 1e6) | st.sampled_from([0.0, 1e-9, 0.37, 5])
@@ -78,13 +78,15 @@ def test_every_class_has_a_style_on_light_and_on_dark_pages():
 
 
 def test_the_shipped_pictures_are_those_of_the_stored_rows():
-    assert pictures.stale(SHIPPED / "results") == []
-    assert set(pictures.drawn(SHIPPED / "results")) >= {"tau.svg", "faster.svg", "alpha.svg", "calibration.svg"}
-    readme = (SHIPPED.parent / "README.md").read_text(encoding="utf-8")
-    assert all(f"tinymodels/results/{name}" in readme for name in pictures.drawn(SHIPPED / "results"))
+    assert results.stale_pictures(SHIPPED / "results") == []
+    drawn = set(results.drawn(SHIPPED / "results"))
+    assert drawn >= {"tau.svg", "faster.svg", "alpha.svg", *(f"{name}.svg" for name in results.CLAIMS)}
+    assert drawn == {path.name for path in (SHIPPED / "results").glob("*.svg")}
+    page = (SHIPPED / "results" / "README.md").read_text(encoding="utf-8")
+    assert all(f'src="{name}"' in page for name in drawn)
 
 
 def test_a_missing_field_is_one_line(tmp_path):
     (tmp_path / "compare.json").write_text('[{"domain": "code"}]')
     with pytest.raises(ValueError, match="rows for a picture are not complete"):
-        pictures.update(tmp_path)
+        results.drawn(tmp_path)

@@ -1,6 +1,5 @@
 """The precision ledger: nothing to see in float64, a planted rounding found node by node, rows stored."""
 
-import argparse
 import copy
 import json
 import re
@@ -15,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from networks import random_drafter, random_target, slow_target
 
-from eagle_min.__main__ import main
+from eagle_min.__main__ import Parser, main
 from eagle_min.decode import stream
 from eagle_min.dice import target_draw, uniform
-from eagle_min.lab import bench, precision
-from eagle_min.lab.precision import Node, chance_of_other_draw, compared, figures
+from eagle_min.lab import experiment, runner
+from eagle_min.lab.experiments import bench, precision
+from eagle_min.lab.experiments.precision import Node, chance_of_other_draw, compared, figures
 from eagle_min.model import GPT
 from eagle_min.train.corpus import Corpus
 from eagle_min.tree import DraftTree, path_to
@@ -117,13 +117,13 @@ def small_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     networks.small_set(folder)
     texts = {domain: [(f"{domain}/0", f"{domain} is here, " * 20)] for domain in ("code", "prose")}
     corpus = Corpus({}, {**texts, "sums": [(f"sums/{a}", f"{a} + 9 = {a + 9}") for a in range(30)]})
-    monkeypatch.setattr(precision, "load_held_out", lambda: corpus)
+    monkeypatch.setattr(experiment, "load_held_out", lambda: corpus)
     return folder
 
 
 def test_the_command_stores_the_rows_of_each_format(small_set, tmp_path, capsys):
     path = tmp_path / "precision.json"
-    assert main(["precision", "--model", str(small_set), "--contexts", "4", "--json", str(path)]) == 0
+    assert main(["lab", "precision", "--model", str(small_set), "--contexts", "4", "--json", str(path)]) == 0
     rows = json.loads(path.read_text())
     wanted = [f"{name}: {setting}" for name in ("float64", "float32", "bfloat16") for setting in SETTINGS]
     assert [row["setting"] for row in rows] == wanted
@@ -135,11 +135,11 @@ def test_the_command_stores_the_rows_of_each_format(small_set, tmp_path, capsys)
         assert {"command", "seed", "commit", "machine", "versions", "target_sha256", "heads_sha256"} <= set(row)
         assert row["figure"] == "precision" and list(row["heads_sha256"]) == ["eagle"]
     assert len(capsys.readouterr().out.splitlines()) == 1 + len(rows)
-    assert bench.COLUMNS is precision.COLUMNS
+    assert bench.EXPERIMENT.tables == precision.EXPERIMENT.tables
 
 
 def test_prefixes_come_from_all_domains(small_set):
-    corpus = precision.load_held_out()
+    corpus = experiment.load_held_out()
     for count, shares in ((1, [1, 0, 0]), (2, [1, 1, 0]), (8, [3, 3, 2])):
         files = [prefix.file.partition("/")[0] for prefix in precision.contexts(corpus, BYTES, count, 64)]
         assert [files.count(domain) for domain in ("code", "prose", "sums")] == shares
@@ -157,12 +157,12 @@ def test_prefixes_come_from_all_domains(small_set):
     ],
 )
 def test_bad_input_is_one_line(words, message, capsys):
-    assert main(["precision", *words]) == 2
+    assert main(["lab", "precision", *words]) == 2
     out, err = capsys.readouterr()
     assert out == "" and re.fullmatch(rf"error: {re.escape(message)}.*\n", err)
 
 
 def test_the_options_are_three():
-    parser = argparse.ArgumentParser()
-    precision.add_arguments(parser)
+    parser = Parser()
+    runner.add_arguments(precision.EXPERIMENT, parser)
     assert vars(parser.parse_args([])) == {"model": "tiny", "contexts": 20, "json": None}

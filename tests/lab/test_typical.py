@@ -12,15 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from networks import drafter_of, random_target, slow_target
 from oracles import token_path
+from running import run_experiment
 from strategies import worlds_and_trees
-from test_lab import options, small_set, small_text  # noqa: F401 fixtures
 
 from eagle_min.checkpoint import save_model
 from eagle_min.config import ModelConfig, SamplingConfig
 from eagle_min.drafters.medusa import MedusaHeads
 from eagle_min.exactness.law import law, total_variation
-from eagle_min.lab import record, typical
-from eagle_min.lab.typical import BONUSES, Typical
+from eagle_min.lab import record
+from eagle_min.lab.experiments.typical import EXPERIMENT, figures
+from eagle_min.lab.instruments import typical_acceptance as typical
+from eagle_min.lab.instruments.typical_acceptance import BONUSES, Typical
 from eagle_min.sampling import next_token_law
 from eagle_min.tree import DraftTree, children
 from eagle_min.verify import match_walk
@@ -153,7 +155,7 @@ def test_the_first_cycle_is_read_as_decoding_would(seed, ids):
 
 def test_figures_are_means_over_the_cycles():
     cycles = [typical.first_tree(random_target(0), drafter_of("medusa", 0), ids) for ids in ([1, 2], [3, 4, 5])]
-    row = typical.figures(cycles, SamplingConfig(0.7), Typical(), "argmax")
+    row = figures(cycles, SamplingConfig(0.7), Typical(), "argmax")
     known = [(tree, np.array([next_token_law(r, SamplingConfig(0.7)) for r in rows])) for tree, rows in cycles]
     errors = [typical.first_token_error(*cycle, Typical(), BONUSES["argmax"]) for cycle in known]
     assert row["first_token_mean"] == pytest.approx(sum(errors) / 2) and row["first_token_max"] == max(errors)
@@ -161,9 +163,8 @@ def test_figures_are_means_over_the_cycles():
 
 
 @pytest.fixture
-def with_medusa(small_set, small_text, tmp_path, monkeypatch):  # noqa: F811
+def with_medusa(small_set, small_text, tmp_path):
     """The small set of `test_lab`, with Medusa heads; the text of the command is the small one."""
-    monkeypatch.setattr(typical, "load_held_out", lambda: small_text)
     card = json.loads((small_set / "target.json").read_text())
     with torch.random.fork_rng():
         torch.manual_seed(1)
@@ -178,7 +179,7 @@ def with_medusa(small_set, small_text, tmp_path, monkeypatch):  # noqa: F811
 def test_the_command_stores_a_row_for_each_temperature_and_bonus(with_medusa, tmp_path, capsys):
     path = tmp_path / "typical.json"
     words = ("--model", with_medusa, "--prefixes", 3, "--temperatures", "0,0.7", "--json", path)
-    assert typical.run(options(typical, *words)) == 0
+    assert run_experiment(EXPERIMENT, *words) == 0
     rows = record.read_rows(path)
     assert [(row["temperature"], row["bonus"]) for row in rows] == [(t, b) for t in (0, 0.7) for b in BONUSES]
     assert all(row["epsilon"] == 0.09 and row["delta"] == 0.3 and row["lossless"] is False for row in rows)
@@ -202,4 +203,4 @@ def test_the_command_stores_a_row_for_each_temperature_and_bonus(with_medusa, tm
 )
 def test_a_bad_option_is_refused(with_medusa, words, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        typical.run(options(typical, "--model", with_medusa, *words))
+        run_experiment(EXPERIMENT, "--model", with_medusa, *words)

@@ -17,7 +17,7 @@ import eagle_min
 from eagle_min.checkpoint import load_head, load_target, read_card, save_model
 from eagle_min.config import ModelConfig, TreeConfig
 from eagle_min.drafters.model_set import SHIPPED
-from eagle_min.drafters.registry import DRAFTERS, KINDS
+from eagle_min.drafters.registry import DRAFTERS, REGISTRY
 from eagle_min.files import write_atomically
 from eagle_min.model import GPT
 from eagle_min.tokenizer import load_tokenizer, save_vocabulary
@@ -82,11 +82,11 @@ def test_saving_twice_gives_the_same_bytes(tmp_path):
 def test_a_set_gives_its_drafters_by_name(models):
     loaded = eagle_min.load(str(models))
     assert loaded.drafter("none") is None
-    for name, kind in KINDS.items():
+    for name, kind in REGISTRY.items():
         if kind.weights in (None, "eagle"):
             assert loaded.drafter(name).num_nodes == kind.tree.num_nodes
     assert loaded.drafter("eagle2", tree=TreeConfig(num_nodes=5)).num_nodes == 5
-    assert set(DRAFTERS) == {"none", *KINDS}
+    assert set(DRAFTERS) == {"none", *REGISTRY}
     with pytest.raises(ValueError) as error:
         loaded.drafter("eagle9")
     assert_refused(error, "'eagle9'", *DRAFTERS)
@@ -262,7 +262,7 @@ def test_the_shipped_vocabulary_fits_the_shipped_target():
 
 def test_missing_weights_name_the_command_that_trains_them(models):
     loaded = eagle_min.load(str(models))
-    for name, kind in KINDS.items():
+    for name, kind in REGISTRY.items():
         if kind.weights not in (None, "eagle"):
             with pytest.raises(FileNotFoundError) as error:
                 loaded.drafter(name)

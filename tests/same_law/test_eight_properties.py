@@ -20,14 +20,14 @@ from strategies import fewer, table_models, tree_configs, worlds, worlds_and_tre
 from tree_reading import TOLERANCE, drafts, plain, read_tree, seeds
 
 from eagle_min import generate
-from eagle_min.drafters.registry import KINDS
+from eagle_min.drafters.registry import REGISTRY
 from eagle_min.exactness.law import law
 from eagle_min.tree import DraftTree
 from eagle_min.verify import rejection_walk, verify
 
 # --- 1. the text ---
 
-SAME_TEXT = [name for name in KINDS if not name.endswith("-sampled")]  # the others keep the law, not the text
+SAME_TEXT = [name for name in REGISTRY if not name.endswith("-sampled")]  # the others keep the law, not the text
 PROMPTS = st.lists(st.integers(0, CONFIG.vocab_size - 1), min_size=1, max_size=6)
 REPEATING = st.builds(lambda part, count: (part * count)[:12], PROMPTS, st.integers(1, 4))
 

@@ -24,7 +24,7 @@ from eagle_min.decode import Drafter
 from eagle_min.drafters.eagle3 import Eagle3Head
 from eagle_min.drafters.medusa import MedusaHeads
 from eagle_min.drafters.mtp import MTPModules
-from eagle_min.drafters.registry import KINDS
+from eagle_min.drafters.registry import REGISTRY
 from eagle_min.grow import chain, confidence, ratio, static, static_sampled
 from eagle_min.head import EagleDrafter, EagleHead
 from eagle_min.model import GPT
@@ -145,14 +145,14 @@ def small_run(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> nn.Mo
 
 def drafter_of(name: str, seed: int = 0, tree: TreeConfig | None = None) -> Drafter:
     """A drafter of the registry for `random_target(seed)`, with a random network where it has one."""
-    kind = KINDS[name]
+    kind = REGISTRY[name]
     network = NETWORKS[kind.weights](seed) if kind.weights is not None else None
     return kind.make(random_target(seed), network, tree or kind.tree)
 
 
 def small_tree(name: str) -> TreeConfig:
     """The limits of a drafter made small, its shape and rule kept."""
-    return replace(KINDS[name].tree, num_nodes=9, depth=4, top_k=3)
+    return replace(REGISTRY[name].tree, num_nodes=9, depth=4, top_k=3)
 
 
 BYTES = Tokenizer([bytes([byte]) for byte in range(256)])  # token id = byte; 256 is END

@@ -21,7 +21,7 @@ from eagle_min.exactness.law import Limits, law
 from eagle_min.exactness.undrawn.watch import watched
 from eagle_min.exactness.worlds.decodings import Decoding, world_of
 from eagle_min.exactness.worlds.tables import Table, Text, TextLaw, World, joint_law
-from eagle_min.lab.bank import PROPERTIES
+from eagle_min.lab.figures.fault_tables import PROPERTIES
 
 SIGMA = 5  # standard deviations above the mean of the null
 LATTICE_BITS = 2

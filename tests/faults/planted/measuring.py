@@ -8,7 +8,7 @@ MEASURES = "tests/lab/test_measures.py::"
 FAULTS = (
     Fault(
         "tau is a mean of ratios in the interval",
-        "eagle_min.lab.measures",
+        "eagle_min.lab.instruments.measures",
         "tokens, calls = table[drawn].sum(axis=1).T",
         "tokens, calls = (table[drawn][..., 0] / table[drawn][..., 1]).mean(axis=1), 1",
         MEASURES + "test_the_interval_resamples_files",
@@ -16,7 +16,7 @@ FAULTS = (
     ),
     Fault(
         "prefill counts as a cycle of free-running text",
-        "eagle_min.lab.compare",
+        "eagle_min.lab.experiments.compare",
         "for cycle in run.text.cycles[1:]]",
         "for cycle in run.text.cycles]",
         MEASURES + "test_tau_of_free_running_text_leaves_out_the_prefill",
@@ -24,7 +24,7 @@ FAULTS = (
     ),
     Fault(
         "prefixes are always decoded greedily",
-        "eagle_min.lab.measures",
+        "eagle_min.lab.instruments.measures",
         "drafter, prefixes, temperature, seed)\n    cycles",
         "drafter, prefixes, 0.0, seed)\n    cycles",
         LAB + "test_prefixes_are_decoded_at_the_temperature_of_their_row",
@@ -32,7 +32,7 @@ FAULTS = (
     ),
     Fault(
         "warm-up counts",
-        "eagle_min.lab.timing",
+        "eagle_min.lab.instruments.timing",
         "median(values[1:])",
         "median(values)",
         MEASURES + "test_the_first_round_is_not_counted",
@@ -40,7 +40,7 @@ FAULTS = (
     ),
     Fault(
         "timed texts run past their end",
-        "eagle_min.lab.timing",
+        "eagle_min.lab.instruments.timing",
         '"stop": stop}',
         '"stop": ()}',
         MEASURES + "test_a_stop_token_ends_a_text_that_is_timed",
@@ -48,7 +48,7 @@ FAULTS = (
     ),
     Fault(
         "a timed call leaves its rows in the cache",
-        "eagle_min.lab.costs",
+        "eagle_min.lab.instruments.costs",
         "        session.keep(CACHED, [])\n",
         "",
         MEASURES + "test_each_reading_of_a_tree_starts_behind_the_same_tokens",
@@ -56,7 +56,7 @@ FAULTS = (
     ),
     Fault(
         "useless drafter is the trained one",
-        "eagle_min.lab.bench",
+        "eagle_min.lab.instruments.costs",
         "EagleDrafter(models.target, random_head, drafter.grow, drafter.tree)",
         "EagleDrafter(models.target, drafter.head, drafter.grow, drafter.tree)",
         LAB + "test_the_useless_drafter_is_not_the_trained_one",

@@ -251,7 +251,7 @@ FAULTS = (
     ),
     Fault(
         "slowdown upside down",
-        "eagle_min.lab.bench",
+        "eagle_min.lab.instruments.costs",
         'seconds_per_token(runs["useless"]) / seconds_per_token(runs["plain"])',
         'seconds_per_token(runs["plain"]) / seconds_per_token(runs["useless"])',
         "tests/lab/test_lab.py::test_a_useless_head_is_timed_against_plain_and_calibration_at_both_temperatures",
@@ -259,7 +259,7 @@ FAULTS = (
     ),
     Fault(
         "agreement in the wrong bins",
-        "eagle_min.lab.bench",
+        "eagle_min.lab.experiments.bench",
         "(sure >= low) & (sure < high)",
         "(1 - sure >= low) & (1 - sure < high)",
         "tests/lab/test_lab.py::test_agreement_is_counted_in_the_bin_of_the_targets_own_certainty",
