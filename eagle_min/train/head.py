@@ -10,7 +10,7 @@ of step i-1 as features, each token one further on (HASS, Zhang et al. 2408.1576
 2503.01840, section 3.2). At step i, row t continues the chain that left the true text at t: it
 sees the true rows up to t, and of each later step only its own row.
 
-Shapes: B windows, T rows, D width, H heads, V vocabulary. Read next: `rivals.py`.
+Shapes: B windows, T rows, D width, H heads, V vocabulary. Read next: `variants.py`.
 """
 
 from collections.abc import Callable, Iterator

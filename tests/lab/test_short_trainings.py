@@ -22,15 +22,15 @@ from eagle_min.head import EagleDrafter, EagleHead
 from eagle_min.lab.experiment import Setting
 from eagle_min.lab.experiments import short_trainings
 from eagle_min.lab.experiments.short_trainings import INPUT_VARIANTS, LOSS_VARIANTS, folder_of
-from eagle_min.lab.instruments import variants
 from eagle_min.lab.instruments.prefixes import Prefix
-from eagle_min.lab.instruments.variants import Variant, VariantDrafter, on_true_features, short_loss, trained
 from eagle_min.tokenizer import Tokenizer
+from eagle_min.train import variants
 from eagle_min.train.batches import DOMAINS
 from eagle_min.train.head import RECIPES, Recipe, head_loss
 from eagle_min.train.loop import Run, TrainConfig
 from eagle_min.train.target import new_target
 from eagle_min.train.teacher import teach
+from eagle_min.train.variants import Variant, VariantDrafter, on_true_features, short_loss, trained
 
 TOLERANCE = 1e-9
 ALL = {**INPUT_VARIANTS, **LOSS_VARIANTS}

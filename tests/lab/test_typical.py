@@ -18,11 +18,12 @@ from strategies import worlds_and_trees
 from eagle_min.checkpoint import save_model
 from eagle_min.config import ModelConfig, SamplingConfig
 from eagle_min.drafters.medusa import MedusaHeads
+from eagle_min.exactness.acceptance import typical
+from eagle_min.exactness.acceptance.typical import BONUSES, Typical
 from eagle_min.exactness.law import law, total_variation
 from eagle_min.lab import record
 from eagle_min.lab.experiments.typical import EXPERIMENT, figures
-from eagle_min.lab.instruments import typical_acceptance as typical
-from eagle_min.lab.instruments.typical_acceptance import BONUSES, Typical
+from eagle_min.lab.instruments.measures import first_tree
 from eagle_min.sampling import next_token_law
 from eagle_min.tree import DraftTree, children
 from eagle_min.verify import match_walk
@@ -146,7 +147,7 @@ def test_the_threshold_is_the_papers(epsilon, delta):
 @given(st.integers(0, 2), st.lists(st.integers(0, 5), min_size=2, max_size=8))
 def test_the_first_cycle_is_read_as_decoding_would(seed, ids):
     """The logits at each node are those of its path alone, by the slow network."""
-    tree, rows = typical.first_tree(random_target(seed), drafter_of("medusa", seed), ids)
+    tree, rows = first_tree(random_target(seed), drafter_of("medusa", seed), ids)
     assert tree.tokens[0] == ids[-1] and len(tree) > 1
     for node in range(len(tree)):
         text = [*ids, *token_path(tree.tokens, tree.parents, node)]
@@ -154,7 +155,7 @@ def test_the_first_cycle_is_read_as_decoding_would(seed, ids):
 
 
 def test_figures_are_means_over_the_cycles():
-    cycles = [typical.first_tree(random_target(0), drafter_of("medusa", 0), ids) for ids in ([1, 2], [3, 4, 5])]
+    cycles = [first_tree(random_target(0), drafter_of("medusa", 0), ids) for ids in ([1, 2], [3, 4, 5])]
     row = figures(cycles, SamplingConfig(0.7), Typical(), "argmax")
     known = [(tree, np.array([next_token_law(r, SamplingConfig(0.7)) for r in rows])) for tree, rows in cycles]
     errors = [typical.first_token_error(*cycle, Typical(), BONUSES["argmax"]) for cycle in known]

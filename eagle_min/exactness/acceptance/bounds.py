@@ -10,7 +10,7 @@ give to i tokens (2403.10444). Not all of these can be reached at once: the best
 below their sum.
 
 The `bound_of_...` functions are about one call in a world: the expected number of drafts accepted, behind nothing.
-Read next: `../judge/verdict.py`.
+Read next: `typical.py`.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 FILE is imported with its random sources already replaced, so that generators which it makes at import ask dice too. It
 may import its neighbours, then and whenever it is called. With `--sample N` nothing is replaced: for code that
-looks at its random numbers. Exit status: 0 exact, 1 refuted, 3 undecided. Read next: `../train/command.py`.
+looks at its random numbers. Exit status: 0 exact, 1 refuted, 3 undecided. Read next: `../../train/command.py`.
 """
 
 import argparse

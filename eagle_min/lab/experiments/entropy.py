@@ -29,7 +29,7 @@ from ...verify import verify
 from ..experiment import Experiment, Setting, the_head
 from ..figures.svg import Point, lines
 from ..figures.tables import Column, number
-from ..instruments.typical_acceptance import first_tree
+from ..instruments.measures import first_tree
 from ..options import HEAD, SEED
 from ..record import Row
 from .claim import FAILS, HOLDS, MEMBERS, OPEN, Judged, follows, num_prefixes, overall

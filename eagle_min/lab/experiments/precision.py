@@ -23,12 +23,13 @@ import numpy as np
 import torch
 
 from ...config import SamplingConfig
+from ...decode import read_tree
 from ...dice import SeededDice, target_draw
 from ...model import GPT, Session
 from ...sampling import next_token_law
 from ...tokenizer import Tokenizer
 from ...train.corpus import Corpus
-from ...tree import DraftTree, ancestor_mask, children, depths
+from ...tree import DraftTree, children, depths
 from ..experiment import Experiment, Setting, say
 from ..figures.tables import VALUES, entry
 from ..instruments.measures import first_cycles
@@ -83,10 +84,9 @@ def compared(target: GPT, ids: Sequence[int], tree: DraftTree, seed: int) -> lis
     """
     session, start = widened(target, len(tree)), len(ids)
     session.read(ids, range(start))
-    places = [start + depth for depth in depths(tree.parents)]
-    _, together = session.read(tree.tokens, places, ancestor_mask(tree.parents))
+    _, together = read_tree(session, tree)
     alone = read_alone(session, tree, start)
-    return [difference(*rows, seed, place + 1) for *rows, place in zip(together, alone, places)]
+    return [difference(*rows, seed, start + depth + 1) for *rows, depth in zip(together, alone, depths(tree.parents))]
 
 
 def widened(target: GPT, num_spare: int) -> Session:

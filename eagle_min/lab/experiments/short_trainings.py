@@ -20,11 +20,11 @@ from ... import grow
 from ...config import TreeConfig
 from ...train.command import HEAD_BATCH_TOKENS
 from ...train.loop import TrainConfig
+from ...train.variants import Variant, VariantDrafter, on_true_features, trained
 from ..experiment import Experiment, Setting
 from ..figures.svg import Bar, bars
 from ..figures.tables import Column, first_alphas, number, word
 from ..instruments.measures import all_cycles, alphas, gap_figures, tau_figures
-from ..instruments.variants import Variant, VariantDrafter, on_true_features, trained
 from ..options import SEED, Option, count
 from ..record import Row
 from .claim import TAU, num_prefixes, ranked

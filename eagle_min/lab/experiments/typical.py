@@ -1,7 +1,7 @@
 """`typical`: what Medusa's typical acceptance gains, and what it does to the law.
 
 A tree is drafted behind each prefix and read once by the target. All figures are then sums over its nodes
-(`instruments/typical_acceptance.py`); rows are given for both choices of the bonus token. Read next: `precision.py`.
+(`exactness/acceptance/typical.py`); rows are given for both choices of the bonus token. Read next: `precision.py`.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from ...config import SamplingConfig
+from ...exactness.acceptance import typical
+from ...exactness.acceptance.typical import BONUSES, Typical
 from ...sampling import next_token_law
 from ...tree import DraftTree
 from ..experiment import Experiment, Setting
 from ..figures.tables import Column, number, short, word
-from ..instruments import typical_acceptance as medusa
+from ..instruments.measures import first_tree
 from ..instruments.prefixes import LONGEST_PREFIX
-from ..instruments.typical_acceptance import BONUSES, Typical
 from ..options import Option, count, seed, temperatures
 from ..record import Row
 
@@ -45,7 +46,7 @@ def measured(setting: Setting) -> Iterator[Row]:
     models, options = setting.models, setting.options
     rule, drafter = Typical(options.epsilon, options.delta), models.drafter("medusa", options.heads)
     prefixes = setting.prefixes_up_to(min(LONGEST_PREFIX, models.target.context // 2))
-    cycles = [medusa.first_tree(models.target, drafter, prefix.ids) for prefix in prefixes]
+    cycles = [first_tree(models.target, drafter, prefix.ids) for prefix in prefixes]
     for temperature in options.temperatures:
         for bonus in BONUSES:
             row = figures(cycles, SamplingConfig(temperature), rule, bonus)
@@ -55,15 +56,15 @@ def measured(setting: Setting) -> Iterator[Row]:
 def figures(cycles: Sequence[tuple[DraftTree, np.ndarray]], sampling: SamplingConfig, rule: Typical, bonus: str) -> Row:
     """Means over first cycles, and the largest errors."""
     known = [(tree, np.array([next_token_law(row, sampling) for row in logits])) for tree, logits in cycles]
-    first = [medusa.first_token_error(*cycle, rule, BONUSES[bonus]) for cycle in known]
-    whole = [medusa.cycle_error(*cycle, rule, BONUSES[bonus]) for cycle in known]
+    first = [typical.first_token_error(*cycle, rule, BONUSES[bonus]) for cycle in known]
+    whole = [typical.cycle_error(*cycle, rule, BONUSES[bonus]) for cycle in known]
     return {
         "temperature": sampling.temperature,
         "epsilon": rule.epsilon,
         "delta": rule.delta,
         "bonus": bonus,
-        "accepted_typical": float(np.mean([len(medusa.accepted_path(*cycle, rule)) - 1 for cycle in known])),
-        "accepted_exact": float(np.mean([medusa.accepted_exactly(*cycle) for cycle in known])),
+        "accepted_typical": float(np.mean([len(typical.accepted_path(*cycle, rule)) - 1 for cycle in known])),
+        "accepted_exact": float(np.mean([typical.accepted_exactly(*cycle) for cycle in known])),
         "first_token_mean": float(np.mean(first)),
         "first_token_max": float(np.max(first)),
         "cycle_mean": float(np.mean(whole)),

@@ -6,7 +6,7 @@ small operators, which a call pays once however many tokens it reads. Hence the 
 beside the step: the same weight matrices times one vector each, nothing else.
 
 All calls read behind CACHED tokens. What is compared takes turns (`timing.medians`).
-Read next: `typical_acceptance.py`.
+Read next: `../figures/tables.py`.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...config import require
-from ...decode import Cycle, Drafter, Generation, stream, tau
+from ...config import SamplingConfig, require
+from ...decode import Cycle, Drafter, Generation, Reading, read_tree, stream, tau
+from ...dice import SeededDice
 from ...model import GPT
+from ...tree import DraftTree
 from .prefixes import Prefix
 
 NUM_CYCLES = 2  # measured behind each prefix
@@ -41,6 +43,15 @@ def first_cycles(
         cycles = stream(target, ids, drafter, **options)
         starts.append(Start(file, list(islice(cycles, NUM_CYCLES + 1))[1:]))
     return starts
+
+
+def first_tree(target: GPT, drafter: Drafter, ids: Sequence[int]) -> tuple[DraftTree, np.ndarray]:
+    """The tree drafted behind a text whose last token is the root, and the target's logits (N, V) at its nodes."""
+    session, draft, before = target.start(drafter.num_nodes, drafter.layers), drafter.start(ids), len(ids) - 1
+    features, rows = session.read(ids[:-1], list(range(before)))
+    draft.learn(Reading(features, rows, list(range(before)), ids[1:]))
+    tree = draft.propose(ids[-1], target.context - len(ids), SeededDice(0), 0, SamplingConfig())
+    return tree, read_tree(session, tree)[1]
 
 
 def prefix_figures(

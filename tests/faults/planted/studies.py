@@ -32,7 +32,7 @@ FAULTS = (
     ),
     Fault(
         "token of the same place is the next one",
-        "eagle_min.lab.instruments.variants",
+        "eagle_min.train.variants",
         "variant.inputs(true, embedded[:, :-1], embedded[:, 1:])",
         "variant.inputs(true, embedded[:, 1:], embedded[:, 1:])",
         TRAINING + "test_the_loss_is_that_of_what_the_variant_is_told",
@@ -40,7 +40,7 @@ FAULTS = (
     ),
     Fault(
         "a variant drafts with the token it was not trained on",
-        "eagle_min.lab.instruments.variants",
+        "eagle_min.train.variants",
         "self.variant.inputs(features, before, after)",
         "self.variant.inputs(features, after, after)",
         TRAINING + "test_a_variant_drafts_from_what_it_is_told_in_every_cycle",
@@ -48,7 +48,7 @@ FAULTS = (
     ),
     Fault(
         "first feature of a cycle has the token of the cycle before",
-        "eagle_min.lab.instruments.variants",
+        "eagle_min.train.variants",
         "        self.token = reading.following[-1]\n",
         "        self.token = self.token\n",
         TRAINING + "test_a_variant_drafts_from_what_it_is_told_in_every_cycle",
@@ -56,7 +56,7 @@ FAULTS = (
     ),
     Fault(
         "squared error is not halved",
-        "eagle_min.lab.instruments.variants",
+        "eagle_min.train.variants",
         "F.mse_loss(guesses, wanted) / 2",
         "F.mse_loss(guesses, wanted)",
         TRAINING + "test_the_loss_is_that_of_what_the_variant_is_told",

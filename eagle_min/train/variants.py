@@ -1,13 +1,13 @@
 """Heads trained like the paper's but for one thing, and how such heads draft.
 
 A *variant* says what a head is told, how its error on features is measured, and how many steps of its own it
-is shown; all else is the paper's recipe in `train/head.py`, weights of the two losses included. Variants start
+is shown; all else is the paper's recipe in `head.py`, weights of the two losses included. Variants start
 from the same weights and see the same windows, and what the target says about these is read once for all. A
 run lies in a folder of its own, so that it can be stopped and resumed.
 
 Row t of a head is about the feature at t + 1. It may be told the feature at t, or not; and the token at t + 1
 (*shifted*, the one that was chosen behind feature t), the token at t (*unshifted*), or none.
-Shapes: B windows, L tokens, D width, V vocabulary, T rows. Read next: `../figures/tables.py`.
+Shapes: B windows, L tokens, D width, V vocabulary, T rows. Read next: `rivals.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,15 +18,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...cache import KVCache
-from ...config import TreeConfig
-from ...decode import Reading
-from ...drafters.model_set import ModelSet
-from ...head import EagleDrafter, EagleHead, Grow, TreeSession
-from ...model import GPT
-from ...train.head import HEAD_SHAPE, RECIPES, loss_of_steps, new_head, noisy_features, train_louder
-from ...train.loop import TrainConfig
-from ...train.teacher import Teaching
+from ..cache import KVCache
+from ..config import TreeConfig
+from ..decode import Reading
+from ..drafters.model_set import ModelSet
+from ..head import EagleDrafter, EagleHead, Grow, TreeSession
+from ..model import GPT
+from .head import HEAD_SHAPE, RECIPES, loss_of_steps, new_head, noisy_features, train_louder
+from .loop import TrainConfig
+from .teacher import Teaching
 
 PAPER = RECIPES["paper"]
 DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -55,7 +55,7 @@ class Variant:
 def short_loss(
     target: GPT, head: EagleHead, variant: Variant, taught: Teaching, seed: int, gain: float = 1.0
 ) -> Tensor:
-    """`train.head.head_loss` of the paper's recipe, but for what the variant changes."""
+    """`head.head_loss` of the paper's recipe, but for what the variant changes."""
     recipe = replace(PAPER, num_steps=variant.num_steps)
     with torch.no_grad():
         embedded = gain * target.embed(taught.windows)

@@ -9,21 +9,18 @@ drawing it from the target's law would be the other choice.
 Nothing here is random but the bonus, so the law of a cycle is known exactly, and so is its distance from the
 target's law, without sampling a text. The expected number of drafts that the exact rule (the match walk)
 accepts is a sum over the nodes of the tree.
-Shapes: N nodes of a tree, V vocabulary; laws (N, V), float64 or Fraction. Read next: `variants.py`.
+Shapes: N nodes of a tree, V vocabulary; laws (N, V), float64 or Fraction. Read next: `../judge/verdict.py`.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...config import SamplingConfig, require
-from ...decode import Drafter, Reading
-from ...dice import SeededDice
-from ...exactness.law import Number
-from ...model import GPT
-from ...tree import DraftTree, ancestor_mask, children, depths, path_to
+from ...config import require
+from ...tree import DraftTree, children, depths, path_to
+from ..law import Number
 
 Law = np.ndarray
 Bonus = Callable[[Law], Law]  # the target's law at the last accepted node -> the law of the token after it
@@ -106,13 +103,3 @@ def cycle_error(tree: DraftTree, laws: np.ndarray, rule: Typical, bonus: Bonus) 
     path = accepted_path(tree, laws, rule)
     law = laws[path[-1]]
     return 1 - np.minimum(bonus(law), reach(tree, laws)[path[-1]] * law).sum()
-
-
-def first_tree(target: GPT, drafter: Drafter, ids: Sequence[int]) -> tuple[DraftTree, np.ndarray]:
-    """The tree drafted behind a text whose last token is the root, and the target's logits (N, V) at its nodes."""
-    session, draft, before = target.start(drafter.num_nodes, drafter.layers), drafter.start(ids), len(ids) - 1
-    features, rows = session.read(ids[:-1], list(range(before)))
-    draft.learn(Reading(features, rows, list(range(before)), ids[1:]))
-    tree = draft.propose(ids[-1], target.context - len(ids), SeededDice(0), 0, SamplingConfig())
-    places = [before + level for level in depths(tree.parents)]
-    return tree, session.read(tree.tokens, places, ancestor_mask(tree.parents))[1]
