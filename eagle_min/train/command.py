@@ -28,7 +28,7 @@ from .head import HEAD_SHAPE, RECIPES, train_head
 from .loop import Run, TrainConfig
 from .network import train_network
 from .ngram import NGram, lzma_bits_per_byte
-from .rivals import RIVALS
+from .rivals.registry import RIVALS
 from .target import check_beside, train_target
 
 BESIDE = "beside"  # name of a head that was trained beside a target

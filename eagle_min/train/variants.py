@@ -7,7 +7,7 @@ run lies in a folder of its own, so that it can be stopped and resumed.
 
 Row t of a head is about the feature at t + 1. It may be told the feature at t, or not; and the token at t + 1
 (*shifted*, the one that was chosen behind feature t), the token at t (*unshifted*), or none.
-Shapes: B windows, L tokens, D width, V vocabulary, T rows. Read next: `rivals.py`.
+Shapes: B windows, L tokens, D width, V vocabulary, T rows. Read next: `rivals/registry.py`.
 """
 
 from collections.abc import Callable, Sequence

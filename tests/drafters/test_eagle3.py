@@ -29,8 +29,8 @@ from eagle_min.dice import SeededDice
 from eagle_min.drafters.eagle3 import Eagle3Head, load_eagle3
 from eagle_min.grow import chain
 from eagle_min.model import GPT
-from eagle_min.train import eagle3
-from eagle_min.train.eagle3 import eagle3_loss, layers_of, new_eagle3
+from eagle_min.train.rivals import eagle3
+from eagle_min.train.rivals.eagle3 import eagle3_loss, layers_of, new_eagle3
 from eagle_min.train.target import new_target
 from eagle_min.train.teacher import teach
 

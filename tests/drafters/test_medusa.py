@@ -26,7 +26,7 @@ from eagle_min.decode import Reading
 from eagle_min.dice import SeededDice
 from eagle_min.drafters.medusa import MEDUSA_TREE, MedusaDrafter, MedusaHeads, load_medusa
 from eagle_min.tokenizer import load_tokenizer, save_vocabulary
-from eagle_min.train.medusa import NUM_HEADS, accuracies, best_paths, choose_paths, medusa_loss, new_medusa
+from eagle_min.train.rivals.medusa import NUM_HEADS, accuracies, best_paths, choose_paths, medusa_loss, new_medusa
 from eagle_min.train.teacher import teach
 
 TOLERANCE = 1e-10

@@ -41,7 +41,7 @@ from eagle_min.drafters.registry import REGISTRY
 from eagle_min.grow import chain, confidence
 from eagle_min.tokenizer import load_tokenizer
 from eagle_min.train.batches import DOMAINS
-from eagle_min.train.mtp import mtp_loss, new_mtp
+from eagle_min.train.rivals.mtp import mtp_loss, new_mtp
 from eagle_min.train.target import new_target
 from eagle_min.train.teacher import teach
 

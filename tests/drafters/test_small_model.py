@@ -36,8 +36,8 @@ from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer, load_tokenizer
 from eagle_min.train.loop import TrainConfig, make_optimizers
 from eagle_min.train.network import train_network
-from eagle_min.train.rivals import RIVALS
-from eagle_min.train.small_model import NUM_LAYERS, new_small_model, small_model_loss
+from eagle_min.train.rivals.registry import RIVALS
+from eagle_min.train.rivals.small_model import NUM_LAYERS, new_small_model, small_model_loss
 from eagle_min.train.target import new_target
 from eagle_min.train.teacher import teach
 

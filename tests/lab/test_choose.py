@@ -11,7 +11,7 @@ from running import run_experiment
 from eagle_min.lab import experiment
 from eagle_min.lab.experiments import choose, compare, rates
 from eagle_min.train.corpus import Corpus
-from eagle_min.train.rivals import RIVALS
+from eagle_min.train.rivals.registry import RIVALS
 
 
 @pytest.fixture

@@ -24,13 +24,23 @@ from eagle_min.__main__ import main
 from eagle_min.decode import Cycle
 from eagle_min.lab import command, runner
 from eagle_min.lab.experiment import Experiment, Setting
-from eagle_min.lab.experiments import claim, confidence, entropy, short_trainings, size, temperature, tree, useless
-from eagle_min.lab.experiments.claim import FAILS, HOLDS, OPEN
+from eagle_min.lab.experiments.claims import (
+    claim,
+    confidence,
+    entropy,
+    short_trainings,
+    size,
+    temperature,
+    tree,
+    useless,
+)
+from eagle_min.lab.experiments.claims.claim import FAILS, HOLDS, OPEN
 from eagle_min.lab.experiments.registry import EXPERIMENTS
-from eagle_min.lab.instruments import measures, timing, variants
+from eagle_min.lab.instruments import measures, timing
 from eagle_min.lab.instruments.measures import Start
 from eagle_min.lab.record import read_rows
 from eagle_min.show.terminal import label
+from eagle_min.train import variants
 
 CLAIMS = {name: experiment for name, experiment in EXPERIMENTS.items() if experiment.claim}
 TRAINED = ("inputs", "loss")

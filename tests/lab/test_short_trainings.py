@@ -20,8 +20,8 @@ from eagle_min import generate, grow, stream
 from eagle_min.config import TreeConfig
 from eagle_min.head import EagleDrafter, EagleHead
 from eagle_min.lab.experiment import Setting
-from eagle_min.lab.experiments import short_trainings
-from eagle_min.lab.experiments.short_trainings import INPUT_VARIANTS, LOSS_VARIANTS, folder_of
+from eagle_min.lab.experiments.claims import short_trainings
+from eagle_min.lab.experiments.claims.short_trainings import INPUT_VARIANTS, LOSS_VARIANTS, folder_of
 from eagle_min.lab.instruments.prefixes import Prefix
 from eagle_min.tokenizer import Tokenizer
 from eagle_min.train import variants

@@ -21,7 +21,7 @@ from eagle_min.drafters.registry import DRAFTERS, REGISTRY
 from eagle_min.files import write_atomically
 from eagle_min.model import GPT
 from eagle_min.tokenizer import load_tokenizer, save_vocabulary
-from eagle_min.train.rivals import RIVALS
+from eagle_min.train.rivals.registry import RIVALS
 
 SETS = sorted(folder for folder in SHIPPED.iterdir() if folder.is_dir() and (folder / "target.json").exists())
 CARDS = [path for folder in SETS for path in sorted(folder.glob("*.json")) if path.with_suffix(".pt").exists()]

@@ -29,9 +29,9 @@ from eagle_min.grow import chain, confidence, ratio, static, static_sampled
 from eagle_min.head import EagleDrafter, EagleHead
 from eagle_min.model import GPT
 from eagle_min.tokenizer import Tokenizer, save_vocabulary
-from eagle_min.train import rivals
 from eagle_min.train.batches import DOMAINS
 from eagle_min.train.loop import TrainConfig
+from eagle_min.train.rivals import registry as rivals
 from eagle_min.train.target import new_target
 
 CONFIG = ModelConfig(vocab_size=6, width=16, num_layers=2, num_heads=2, hidden=20, context=40)

@@ -10,12 +10,12 @@ from networks import CONFIG, random_target
 
 import eagle_min.train.network
 from eagle_min.tokenizer import Tokenizer
-from eagle_min.train import rivals
 from eagle_min.train.batches import DOMAINS, Batches
-from eagle_min.train.eagle3 import new_eagle3, unroll
 from eagle_min.train.loop import TrainConfig
-from eagle_min.train.mtp import new_mtp
-from eagle_min.train.small_model import new_small_model
+from eagle_min.train.rivals import registry as rivals
+from eagle_min.train.rivals.eagle3 import new_eagle3, unroll
+from eagle_min.train.rivals.mtp import new_mtp
+from eagle_min.train.rivals.small_model import new_small_model
 from eagle_min.train.target import new_target
 from eagle_min.train.teacher import Teacher, features_and_streams, teach
 

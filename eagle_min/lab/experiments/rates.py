@@ -5,7 +5,7 @@ be beaten for no fault of its own. Every network here has two rates, Muon's and 
 first. Each is trained from scratch on the same windows, for NUM_STEPS steps unless others are asked for; the loss is
 the mean over the last fifty of them, and only losses of the same network can be compared.
 
-A trial is a run like any other, in a folder of its own, and goes on where it stopped. Read next: `claim.py`.
+A trial is a run like any other, in a folder of its own, and goes on where it stopped. Read next: `claims/claim.py`.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from ...train.command import HEAD_BATCH_TOKENS
 from ...train.head import HEAD_SHAPE, RECIPES, train_head
 from ...train.loop import Run, TrainConfig
 from ...train.network import train_network
-from ...train.rivals import RIVALS
+from ...train.rivals.registry import RIVALS
 from ..experiment import Experiment, Setting
 from ..figures.tables import VALUES, entry
 from ..options import SEED, Option, names

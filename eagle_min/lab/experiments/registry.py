@@ -1,22 +1,8 @@
 """All experiments by name, in the order in which `lab` lists them. Read next: `../results.py`."""
 
 from ..experiment import Experiment
-from . import (
-    bench,
-    choose,
-    compare,
-    confidence,
-    entropy,
-    precision,
-    rates,
-    rules,
-    short_trainings,
-    size,
-    temperature,
-    tree,
-    typical,
-    useless,
-)
+from . import bench, choose, compare, precision, rates, rules, typical
+from .claims import confidence, entropy, short_trainings, size, temperature, tree, useless
 
 MEASURED = (compare, bench, rules, typical, precision, choose, rates)
 ABOUT_CLAIMS = (confidence, entropy, size, temperature, useless, tree)

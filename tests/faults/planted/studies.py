@@ -16,7 +16,7 @@ FAULTS = (
     ),
     Fault(
         "a difference around 0 counts as one",
-        "eagle_min.lab.experiments.claim",
+        "eagle_min.lab.experiments.claims.claim",
         "return HOLDS if low > 0 else FAILS if high < 0 else OPEN",
         "return HOLDS if low + high > 0 else FAILS",
         CLAIMS + "test_the_word_is_that_of_the_interval",
@@ -24,7 +24,7 @@ FAULTS = (
     ),
     Fault(
         "the verdict is that of the first part",
-        "eagle_min.lab.experiments.claim",
+        "eagle_min.lab.experiments.claims.claim",
         "worst = next(word for word in (FAILS, OPEN, HOLDS) if any(word == part[0] for part in parts))",
         "worst = parts[0][0]",
         CLAIMS + "test_the_worst_word_goes_first_and_the_others_stay_with_their_numbers",
@@ -64,7 +64,7 @@ FAULTS = (
     ),
     Fault(
         "own confidence is the value",
-        "eagle_min.lab.experiments.tree",
+        "eagle_min.lab.experiments.claims.tree",
         "return sapling.values[node] if value else own[node]",
         "return sapling.values[node]",
         CLAIMS + "test_growers_without_a_part_of_the_rule_keep_what_brute_force_keeps",
@@ -72,7 +72,7 @@ FAULTS = (
     ),
     Fault(
         "the best nodes are taken wherever they hang",
-        "eagle_min.lab.experiments.tree",
+        "eagle_min.lab.experiments.claims.tree",
         "waiting = [(-rank(node), node) for node in below[0]]",
         "return sorted(range(1, len(parents)), key=rank, reverse=True)[:budget]",
         CLAIMS + "test_growers_without_a_part_of_the_rule_keep_what_brute_force_keeps",
@@ -80,7 +80,7 @@ FAULTS = (
     ),
     Fault(
         "entropy in nats",
-        "eagle_min.lab.experiments.entropy",
+        "eagle_min.lab.experiments.claims.entropy",
         "laws.clamp_min(torch.finfo(laws.dtype).tiny).log2()",
         "laws.clamp_min(torch.finfo(laws.dtype).tiny).log()",
         CLAIMS + "test_first_drafts_are_those_of_the_slow_networks",
@@ -88,7 +88,7 @@ FAULTS = (
     ),
     Fault(
         "each temperature is compared with the one before",
-        "eagle_min.lab.experiments.temperature",
+        "eagle_min.lab.experiments.claims.temperature",
         "coldest = coldest or starts",
         "coldest = starts",
         CLAIMS + "test_each_drafter_is_compared_with_itself_at_the_lowest_temperature",
@@ -96,7 +96,7 @@ FAULTS = (
     ),
     Fault(
         "the most accepted tokens make the fastest size",
-        "eagle_min.lab.experiments.size",
+        "eagle_min.lab.experiments.claims.size",
         'best = max(rows, key=lambda row: row["ratio"])',
         'best = max(rows, key=lambda row: row["tau"])',
         CLAIMS + "test_the_largest_tree_must_be_the_fastest",
@@ -104,7 +104,7 @@ FAULTS = (
     ),
     Fault(
         "bins that are all but empty vote",
-        "eagle_min.lab.experiments.confidence",
+        "eagle_min.lab.experiments.claims.confidence",
         "series(rows, MEMBERS).items()",
         "series(rows).items()",
         CLAIMS + "test_bins_with_few_members_have_no_vote",

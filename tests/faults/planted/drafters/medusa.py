@@ -2,7 +2,7 @@
 
 from fault import Fault
 
-DRAFTER, TRAINING = "eagle_min.drafters.medusa", "eagle_min.train.medusa"
+DRAFTER, TRAINING = "eagle_min.drafters.medusa", "eagle_min.train.rivals.medusa"
 TYPICAL = "eagle_min.exactness.acceptance.typical"
 IN_MEDUSA, IN_TYPICAL = "tests/drafters/test_medusa.py::", "tests/lab/test_typical.py::"
 TREE = IN_MEDUSA + "test_the_tree_is_the_product_of_the_heads_at_the_last_feature"

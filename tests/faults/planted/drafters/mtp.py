@@ -2,7 +2,7 @@
 
 from fault import Fault
 
-DRAFTER, TRAIN = "eagle_min.drafters.mtp", "eagle_min.train.mtp"
+DRAFTER, TRAIN = "eagle_min.drafters.mtp", "eagle_min.train.rivals.mtp"
 IN = "tests/drafters/test_mtp.py::"
 ORACLE = IN + "test_each_depth_equals_the_slow_oracle"
 TREE = IN + "test_a_tree_row_equals_its_path_run_alone"

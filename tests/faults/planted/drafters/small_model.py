@@ -2,7 +2,7 @@
 
 from fault import Fault
 
-DRAFTER, TRAINING = "eagle_min.drafters.small_model", "eagle_min.train.small_model"
+DRAFTER, TRAINING = "eagle_min.drafters.small_model", "eagle_min.train.rivals.small_model"
 IN_TESTS = "tests/drafters/test_small_model.py::"
 ORACLE = IN_TESTS + "test_a_draft_below_the_root_equals_the_slow_oracle"
 TREE_ROWS = IN_TESTS + "test_a_tree_row_equals_its_path_read_alone"

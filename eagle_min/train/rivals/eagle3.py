@@ -13,11 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..drafters.eagle3 import Eagle3Head
-from ..model import GPT
-from .head import HEAD_SHAPE, chained_attention
-from .loop import begin_weights
-from .teacher import Teaching, features_and_streams
+from ...drafters.eagle3 import Eagle3Head
+from ...model import GPT
+from ..head import HEAD_SHAPE, chained_attention
+from ..loop import begin_weights
+from ..teacher import Teaching, features_and_streams
 
 NUM_STEPS = 5
 STEP_DECAY = 0.8

@@ -16,9 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..drafters.medusa import MEDUSA_TREE, MedusaHeads
-from ..model import GPT
-from .teacher import Teaching
+from ...drafters.medusa import MEDUSA_TREE, MedusaHeads
+from ...model import GPT
+from ..teacher import Teaching
 
 NUM_HEADS = 4
 DECAY = 0.8  # head k counts DECAY ** k (section 2.2.1)

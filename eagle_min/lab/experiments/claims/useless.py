@@ -5,12 +5,12 @@ Read next: `tree.py`.
 
 from collections.abc import Iterator, Sequence
 
-from ..experiment import Experiment, Setting, the_head
-from ..figures.svg import Bar, bars
-from ..figures.tables import Column, number, word
-from ..instruments import costs
-from ..options import HEAD, SEED, count
-from ..record import Row
+from ...experiment import Experiment, Setting, the_head
+from ...figures.svg import Bar, bars
+from ...figures.tables import Column, number, word
+from ...instruments import costs
+from ...options import HEAD, SEED, count
+from ...record import Row
 from .claim import FAILS, HOLDS, overall
 
 COLUMNS: list[Column] = [("setting", word("setting")), ("ratio", number("ratio"))]

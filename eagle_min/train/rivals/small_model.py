@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..model import GPT
-from .target import new_target
-from .teacher import Teaching
+from ...model import GPT
+from ..target import new_target
+from ..teacher import Teaching
 
 NUM_LAYERS = 2
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..figures.tables import Column, interval
-from ..options import Option, count
-from ..record import Row
+from ...figures.tables import Column, interval
+from ...options import Option, count
+from ...record import Row
 
 HOLDS, OPEN, FAILS = "holds", "not decided here", "does not hold here"
 STRONG = 0.9  # correlation

@@ -7,15 +7,15 @@ compared; seconds depend on the machine, tau does not. Read next: `temperature.p
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...drafters.registry import REGISTRY
-from ..experiment import Experiment, Setting, the_head
-from ..figures.svg import lines
-from ..figures.tables import Column, interval, number
-from ..instruments.measures import all_cycles, mean_nodes, tau_figures
-from ..instruments.prefixes import prompt_ids
-from ..instruments.timing import in_turn, quartiles, seconds_per_token
-from ..options import HEAD, SEED, count
-from ..record import Row
+from ....drafters.registry import REGISTRY
+from ...experiment import Experiment, Setting, the_head
+from ...figures.svg import lines
+from ...figures.tables import Column, interval, number
+from ...instruments.measures import all_cycles, mean_nodes, tau_figures
+from ...instruments.prefixes import prompt_ids
+from ...instruments.timing import in_turn, quartiles, seconds_per_token
+from ...options import HEAD, SEED, count
+from ...record import Row
 from .claim import FAILS, HOLDS, OPEN, num_prefixes
 
 SIZES = (2, 4, 8, 16, 24, 32, 48, 64)  # nodes, the root included

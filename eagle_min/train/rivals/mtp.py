@@ -3,7 +3,7 @@
 Module k runs over all positions of a window on the states of module k - 1, through which gradients flow, with the
 text's own tokens: no depth sees a guess. The loss is the mean over depths (equations 24 and 25, whose factor
 is the learning rate's business where nothing else is trained) of the soft cross-entropy with the target's law.
-Shapes: B windows, L tokens, D width, V vocabulary. Read next: `evaluate.py`.
+Shapes: B windows, L tokens, D width, V vocabulary. Read next: `../evaluate.py`.
 """
 
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..drafters.mtp import MTPModules
-from ..model import GPT
-from .loop import begin_weights
-from .teacher import Teaching
+from ...drafters.mtp import MTPModules
+from ...model import GPT
+from ..loop import begin_weights
+from ..teacher import Teaching
 
 
 @torch.no_grad()

@@ -9,12 +9,12 @@ The last two differ in nothing but drawing, and at temperature 0 not even in tha
 
 from collections.abc import Iterator, Sequence
 
-from ..experiment import Experiment, Setting, the_head
-from ..figures.svg import lines
-from ..figures.tables import Column, short, word
-from ..instruments.measures import gap_figures, tau_figures
-from ..options import HEAD, SEED
-from ..record import Row
+from ...experiment import Experiment, Setting, the_head
+from ...figures.svg import lines
+from ...figures.tables import Column, short, word
+from ...instruments.measures import gap_figures, tau_figures
+from ...options import HEAD, SEED
+from ...record import Row
 from .claim import TAU, judge, num_prefixes, overall
 
 TEMPERATURES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)

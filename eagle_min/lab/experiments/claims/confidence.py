@@ -1,17 +1,17 @@
 """`confidence`: draft confidence against acceptance in ten bins, at temperatures 0 and 1.
 
-What counts as tried and as accepted is said in `../instruments/calibration.py`. Read next: `entropy.py`.
+What counts as tried and as accepted is said in `../../instruments/calibration.py`. Read next: `entropy.py`.
 """
 
 from collections.abc import Iterator, Sequence
 
-from ..experiment import Experiment, Setting, the_head
-from ..figures.svg import Point, lines
-from ..figures.tables import Column, number, short
-from ..instruments.calibration import calibration
-from ..instruments.measures import all_cycles
-from ..options import HEAD, SEED
-from ..record import Row
+from ...experiment import Experiment, Setting, the_head
+from ...figures.svg import Point, lines
+from ...figures.tables import Column, number, short
+from ...instruments.calibration import calibration
+from ...instruments.measures import all_cycles
+from ...options import HEAD, SEED
+from ...record import Row
 from .claim import MEMBERS, follows, num_prefixes, overall
 
 TEMPERATURES = (0.0, 1.0)

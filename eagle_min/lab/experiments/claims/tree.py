@@ -17,18 +17,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ... import grow
-from ...config import TreeConfig
-from ...drafters.registry import REGISTRY
-from ...grow import Expand, Sapling, top_children
-from ...head import Grow
-from ...tree import DraftTree, children, select
-from ..experiment import Experiment, Setting, the_head
-from ..figures.svg import Bar, bars
-from ..figures.tables import Column, number, word
-from ..instruments.measures import all_cycles, gap_figures, mean_nodes, tau_figures
-from ..options import HEAD, SEED, count
-from ..record import Row
+from .... import grow
+from ....config import TreeConfig
+from ....drafters.registry import REGISTRY
+from ....grow import Expand, Sapling, top_children
+from ....head import Grow
+from ....tree import DraftTree, children, select
+from ...experiment import Experiment, Setting, the_head
+from ...figures.svg import Bar, bars
+from ...figures.tables import Column, number, word
+from ...instruments.measures import all_cycles, gap_figures, mean_nodes, tau_figures
+from ...options import HEAD, SEED, count
+from ...record import Row
 from .claim import TAU, num_prefixes, ranked
 
 COLUMNS: list[Column] = [("tree", word("variant")), *TAU, ("nodes", number("nodes", 1))]

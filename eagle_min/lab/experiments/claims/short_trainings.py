@@ -6,7 +6,7 @@ sampling went; without the feature it is a small language model of its own.
 *Loss* changes the distance between features, and whether the head is shown its own guesses, one at a time. The
 weight of the token loss is the paper's throughout. Squared error is halved, so that both distances are equal where
 the error is below 1; the last column says how often it is not, after training.
-Read next: `registry.py`.
+Read next: `../registry.py`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,17 +16,17 @@ from pathlib import Path
 
 import torch
 
-from ... import grow
-from ...config import TreeConfig
-from ...train.command import HEAD_BATCH_TOKENS
-from ...train.loop import TrainConfig
-from ...train.variants import Variant, VariantDrafter, on_true_features, trained
-from ..experiment import Experiment, Setting
-from ..figures.svg import Bar, bars
-from ..figures.tables import Column, first_alphas, number, word
-from ..instruments.measures import all_cycles, alphas, gap_figures, tau_figures
-from ..options import SEED, Option, count
-from ..record import Row
+from .... import grow
+from ....config import TreeConfig
+from ....train.command import HEAD_BATCH_TOKENS
+from ....train.loop import TrainConfig
+from ....train.variants import Variant, VariantDrafter, on_true_features, trained
+from ...experiment import Experiment, Setting
+from ...figures.svg import Bar, bars
+from ...figures.tables import Column, first_alphas, number, word
+from ...instruments.measures import all_cycles, alphas, gap_figures, tau_figures
+from ...options import SEED, Option, count
+from ...record import Row
 from .claim import TAU, num_prefixes, ranked
 
 INPUT_VARIANTS = {  # from best to worst, as the paper has them

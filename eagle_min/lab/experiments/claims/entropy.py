@@ -16,22 +16,22 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from ...config import SamplingConfig, TreeConfig
-from ...decode import Cycle, laws_of
-from ...dice import SeededDice
-from ...head import EagleHead
-from ...model import GPT
-from ...sampling import next_token_law
-from ...show.terminal import Painter
-from ...show.terminal import picture as tree_picture
-from ...tree import children
-from ...verify import verify
-from ..experiment import Experiment, Setting, the_head
-from ..figures.svg import Point, lines
-from ..figures.tables import Column, number
-from ..instruments.measures import first_tree
-from ..options import HEAD, SEED
-from ..record import Row
+from ....config import SamplingConfig, TreeConfig
+from ....decode import Cycle, laws_of
+from ....dice import SeededDice
+from ....head import EagleHead
+from ....model import GPT
+from ....sampling import next_token_law
+from ....show.terminal import Painter
+from ....show.terminal import picture as tree_picture
+from ....tree import children
+from ....verify import verify
+from ...experiment import Experiment, Setting, the_head
+from ...figures.svg import Point, lines
+from ...figures.tables import Column, number
+from ...instruments.measures import first_tree
+from ...options import HEAD, SEED
+from ...record import Row
 from .claim import FAILS, HOLDS, MEMBERS, OPEN, Judged, follows, num_prefixes, overall
 
 EASY, HARD = "10 + 2 =", "10 + 2"  # the figure's pair: a sum to be finished, and a text that may go on in many ways

@@ -3,8 +3,8 @@
 Read next: `eagle3.py`.
 """
 
+from ..network import Training
 from . import eagle3, medusa, mtp, small_model
-from .network import Training
 
 RIVALS = {  # by the kind of network, which is also the name of the command and of the file
     "eagle3": Training(eagle3.new_eagle3, eagle3.eagle3_loss, eagle3.layers_of, eagle3.card_fields),

@@ -1,0 +1,1 @@
+"""Experiments about claims of the papers, or of articles about them."""

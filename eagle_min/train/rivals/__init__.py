@@ -1,0 +1,1 @@
+"""How the networks of EAGLE's rivals are trained, one file each."""
