@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from growing import ROOT, Draft, assert_the_best_are_kept, paths
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles import falling, rank_paths, token_path
 from strategies import TableModel, rows, sampling_configs, table_models, tree_configs
@@ -74,6 +74,7 @@ def test_rerank_keeps_the_best_where_places_are_few(seed):
 
 
 @given(MODELS, tree_configs(), ROOM, st.floats(0, 1))
+@example(TableModel(((1, 1),)), TreeConfig(num_nodes=7, depth=2, top_k=2), 2, 0.4)  # 1/2 at a node, 1/4 on its path
 def test_a_least_confidence_leaves_out_the_nodes_below_it_and_nothing_else(model, config, depth, least):
     """And none of them is expanded: they cost no pass."""
     whole, draft = paths(confidence(ROOT, Draft(model), config, depth)), Draft(model)
