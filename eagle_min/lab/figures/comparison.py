@@ -6,7 +6,7 @@
     faster.svg       seconds per token of plain decoding over those of each drafter
     alpha.svg        share accepted at each place of a chain draft, of those that were tried there
 
-Read next: `fault_tables.py`.
+Read next: `blocks.py`.
 """
 
 from collections.abc import Sequence
