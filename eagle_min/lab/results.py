@@ -66,16 +66,8 @@ def update(page: Path, results: Path) -> int:
 
 
 def stale(page: Path, results: Path = RESULTS) -> list[str]:
-    """Names of the tables that differ from what is stored now, or have nothing stored."""
-    return [name for name, block in find_blocks(page).items() if block != current(name, page, results)]
-
-
-def current(name: str, page: Path, results: Path) -> str | None:
-    """The table of a name as it should be; None when nothing that fits is stored."""
-    try:
-        return table(name, page, results)
-    except ValueError:
-        return None
+    """Names of the tables that differ from what is stored now. ValueError for one with nothing stored."""
+    return [name for name, block in find_blocks(page).items() if block != table(name, page, results)]
 
 
 def table(name: str, page: Path, results: Path) -> str:
@@ -124,9 +116,9 @@ def stored_rows(path: Path) -> list[Row]:
 
 def drawn(results: Path) -> dict[str, str]:
     """The pictures of the rows that a folder has. ValueError, one line, when these are not complete."""
-    stored = [name for name, (rows, _) in PICTURES.items() if (results / rows).exists()]
+    stored = {name: (results / file, draw) for name, (file, draw) in PICTURES.items() if (results / file).exists()}
     try:
-        return {name: PICTURES[name][1](read_rows(results / PICTURES[name][0])) for name in stored}
+        return {name: draw(read_rows(path)) for name, (path, draw) in stored.items()}
     except (KeyError, TypeError) as error:
         raise ValueError(f"rows for a picture are not complete: {error!r}") from error
 

@@ -12,7 +12,7 @@ Shapes that were published (`eagle1`) are left as they are; Medusa's is chosen w
 what was chosen, and a test holds the two together. Read next: `rates.py`.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -45,7 +45,7 @@ LOOKAHEADS = ((2, 3, 8), (3, 3, 8), (5, 3, 8), (2, 4, 8), (3, 4, 4), (3, 4, 8), 
 COLUMNS: list[Column] = [
     ("drafter", word("drafter")),
     ("size", word("size")),
-    ("tau, training code (95 %)", interval("tau", "tau_low", "tau_high")),
+    ("tau, training code (95 %)", interval("tau")),
     ("nodes", number("nodes", 1)),
     ("draft passes", number("draft_passes", 1)),
     ("chosen", lambda row: "yes" if row["chosen"] else ""),
@@ -55,11 +55,6 @@ COLUMNS: list[Column] = [
 def of_the_set(models: ModelSet) -> list[str]:
     """The drafters that have a size to choose, and whose weights the set has."""
     return [name for name in models.drafters() if name in (*TREES, *CHAINS, "lookup", "lookahead")]
-
-
-def weights(setting: Setting) -> Collection[str]:
-    """What these drafters draft with."""
-    return {REGISTRY[name].weights for name in of_the_set(setting.models)} - {None}
 
 
 def measured(setting: Setting) -> Iterator[Row]:
@@ -118,6 +113,6 @@ EXPERIMENT = Experiment(
     options=[count("prefixes", 100, "random places of training code"), SEED],
     rows=measured,
     tables=[COLUMNS],
-    weights=weights,
+    weights=lambda setting: {REGISTRY[name].weights for name in of_the_set(setting.models)} - {None},
     progress=lambda rows: f"{rows[-1]['drafter']}: {rows[-1]['size']}" if rows[-1]["chosen"] else None,
 )
