@@ -58,11 +58,15 @@ def of_the_set(models: ModelSet) -> list[str]:
 
 
 def measured(setting: Setting) -> Iterator[Row]:
-    """The rows of each drafter, of which one is chosen."""
-    documents = load_corpus().train["code"]
-    prefixes = places(setting.models, documents, setting.options.prefixes, setting.seed)
-    for name in of_the_set(setting.models):
-        tried = list(tried_sizes(setting.models, name, prefixes, setting.seed))
+    """A row for each size of each drafter, one of them chosen: tau of the first cycles behind the places, greedy."""
+    models, seed = setting.models, setting.seed
+    prefixes = places(models, load_corpus().train["code"], setting.options.prefixes, seed)
+    for name in of_the_set(models):
+        tried = []
+        for size, drafter in sizes(models, name):
+            counted = CountedDrafter(drafter)
+            figures = prefix_figures(models.target, counted, prefixes, 0.0, seed)
+            tried.append({"drafter": name, "size": size, **figures, "draft_passes": counted.per_cycle[1]})
         best = chosen(tried)
         yield from ({**row, "chosen": row is best} for row in tried)
 
@@ -89,14 +93,6 @@ def sizes(models: ModelSet, name: str) -> Iterator[tuple[str, Drafter]]:
 def label(tree: TreeConfig) -> str:
     """How a row calls the length of trees."""
     return f"depth {tree.depth}"
-
-
-def tried_sizes(models: ModelSet, name: str, prefixes: Sequence[Prefix], seed: int) -> Iterator[Row]:
-    """A row for each size: tau of the first cycles behind the places, greedy."""
-    for size, drafter in sizes(models, name):
-        counted = CountedDrafter(drafter)
-        figures = prefix_figures(models.target, counted, prefixes, 0.0, seed)
-        yield {"drafter": name, "size": size, **figures, "draft_passes": counted.per_cycle[1]}
 
 
 def chosen(rows: Sequence[Row]) -> Row:
