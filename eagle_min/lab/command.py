@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="name", metavar="NAME")
     for name, experiment in LISTED.items():
         about = experiment.question + (f" Tests: {experiment.claim}" if experiment.claim else "")
-        own = commands.add_parser(name, help=experiment.question, description=escaped(about), allow_abbrev=False)
+        about = about.replace("%", "%%")  # to argparse % begins the name of a value
+        own = commands.add_parser(name, help=experiment.question, description=about, allow_abbrev=False)
         runner.add_arguments(experiment, own)
         own.set_defaults(run_named=partial(runner.run, experiment))
     own = commands.add_parser("results", help=UPDATE, description=UPDATE, allow_abbrev=False)
@@ -31,21 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     own.set_defaults(run_named=results.run)
 
 
-def escaped(text: str) -> str:
-    """For argparse, to which % begins the name of a value."""
-    return text.replace("%", "%%")
-
-
 def run(args: argparse.Namespace) -> int:
-    """Run what was named, or list what there is."""
+    """Run what was named, or list what there is: a line for each experiment, its name and question."""
     if args.name is not None:
         return args.run_named(args)
-    print(listing())
-    return 0
-
-
-def listing() -> str:
-    """A line for each experiment: its name and question."""
     width = max(map(len, LISTED))
-    lines = [f"{name:{width}}  {experiment.question}" for name, experiment in LISTED.items()]
-    return "\n".join([*lines, f"{'results':{width}}  ({UPDATE})"])
+    for name, experiment in LISTED.items():
+        print(f"{name:{width}}  {experiment.question}")
+    print(f"{'results':{width}}  ({UPDATE})")
+    return 0

@@ -62,7 +62,9 @@ class Setting:
 
 
 def the_head(setting: Setting) -> Collection[str]:
-    """For an experiment with the option `head`."""
+    """The one that was asked for; none where the experiment has no option `head`."""
+    if not hasattr(setting.options, "head"):
+        return ()
     setting.drafter()  # a name that is none is found before anything takes long
     return (setting.options.head,)
 
@@ -76,7 +78,7 @@ class Experiment:
     options: Sequence[Option]  # beside those that all have: --model, --json, and --picture where there is one picture
     rows: Callable[[Setting], Iterator[Row]]  # a row with `drawn` is text for below the table
     tables: Sequence[Sequence[Column]]
-    weights: Callable[[Setting], Collection[str]] = lambda setting: ()  # trained parts; their hashes are stored
+    weights: Callable[[Setting], Collection[str]] = the_head  # trained parts that are used; their hashes are stored
     progress: Callable[[Sequence[Row]], str | None] | None = None  # after each row, a line on stderr
     pictures: Mapping[str, Draw] = field(default_factory=dict)  # name of a file -> what draws it
     claim: str = ""  # one sentence, with its source

@@ -1,9 +1,9 @@
 """`lab results`: brings tables and pictures up to date, from the stored rows and nothing else.
 
 A table stands on a page between two markers (`figures/blocks.py`). The first part of its name is a file of rows in
-tinymodels/results, `compare.json` say; or `target`, the card of the shipped target; or rows about the tests, which
-lie beside the scripts in tests/faults. A second part, if any, keeps the rows of that figure or domain, or is another
-table of all of them. A test asks `stale` whether pages and rows still agree. Read next: `command.py`.
+tinymodels/results, `compare.json` say; or `target`, the card of the shipped target. A second part, if any, keeps the
+rows of that figure or domain, or is another table of all of them. A test asks `stale` whether pages and rows still
+agree. Read next: `command.py`.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from ..checkpoint import read_card
 from ..config import require
 from ..drafters.model_set import SHIPPED
 from .experiments.registry import EXPERIMENTS
-from .figures import comparison, fault_tables
+from .figures import comparison
 from .figures.blocks import find_blocks, origin, replace_blocks
 from .figures.tables import VALUES, Column, entry, markdown_table
 from .record import Row, read_rows, write_text
@@ -23,11 +23,9 @@ from .record import Row, read_rows, write_text
 RESULTS = SHIPPED / "results"
 CARD = SHIPPED / "tiny" / "target.json"
 PAGES = (SHIPPED.parent / "README.md", RESULTS / "README.md")
-ABOUT_TESTS = {"bank": fault_tables.NOTICED, "controls": fault_tables.CERTIFIED, "score": fault_tables.SCORED}
 CLAIMS = {experiment.stored: experiment for experiment in EXPERIMENTS.values() if experiment.claim}
 FIRST_TABLES: dict[str, Sequence[Column]] = {  # by the first part of a name
     **{experiment.stored: experiment.tables[0] for experiment in EXPERIMENTS.values()},
-    **ABOUT_TESTS,
     "compare_others": comparison.ALL,
     "target": VALUES,
 }
@@ -36,7 +34,6 @@ OTHER_TABLES: dict[str, tuple[Sequence[Column], Arrange]] = {  # by the whole na
     "summary": (comparison.SUMMARY, comparison.summary),
     "compare.brief": (comparison.BRIEF, comparison.side_by_side),
     "compare.costs": (comparison.COSTS, list),
-    "bank.power": (fault_tables.POWER, list),
 }
 PICTURES = {  # file -> file of rows, and what draws it
     name: (f"{experiment.stored}.json", draw)
@@ -69,16 +66,8 @@ def update(page: Path, results: Path) -> int:
 
 
 def stale(page: Path, results: Path = RESULTS) -> list[str]:
-    """Names of the tables that differ from what is stored now, or have nothing stored."""
-    return [name for name, block in find_blocks(page).items() if block != current(name, page, results)]
-
-
-def current(name: str, page: Path, results: Path) -> str | None:
-    """The table of a name as it should be; None when nothing that fits is stored."""
-    try:
-        return table(name, page, results)
-    except ValueError:
-        return None
+    """Names of the tables that differ from what is stored now. ValueError for one with nothing stored."""
+    return [name for name, block in find_blocks(page).items() if block != table(name, page, results)]
 
 
 def table(name: str, page: Path, results: Path) -> str:
@@ -86,7 +75,8 @@ def table(name: str, page: Path, results: Path) -> str:
     first, _, part = name.partition(".")
     columns, arrange = OTHER_TABLES.get(name) or (FIRST_TABLES.get(first), list)
     require(columns is not None, "name of a table", name, f"one of {', '.join([*FIRST_TABLES, *OTHER_TABLES])}")
-    rows = stored_rows(source_of(first, results))
+    source = {"target": CARD, "summary": results / "compare.json"}.get(first, results / f"{first}.json")
+    rows = stored_rows(source)
     whole = not part or name in OTHER_TABLES
     kept = [row for row in rows if whole or part in (row.get("figure"), row.get("domain"))]
     require(bool(kept), f"rows for the table {name}", 0, "at least 1")
@@ -96,13 +86,6 @@ def table(name: str, page: Path, results: Path) -> str:
         return f"{text}\n\n{origin(shown[0])}\n"
     except (KeyError, TypeError, AttributeError, ValueError, StopIteration) as error:
         raise ValueError(f"rows for the table {name} are not complete: {error!r}") from error
-
-
-def source_of(first: str, results: Path) -> Path:
-    """The file that a table comes from."""
-    if first in ABOUT_TESTS:
-        return SHIPPED.parent / "tests" / "faults" / f"{first}.json"
-    return {"target": CARD, "summary": results / "compare.json"}.get(first, results / f"{first}.json")
 
 
 def claim_text(stored: str, rows: Sequence[Row], page: Path, results: Path) -> str:
@@ -133,9 +116,9 @@ def stored_rows(path: Path) -> list[Row]:
 
 def drawn(results: Path) -> dict[str, str]:
     """The pictures of the rows that a folder has. ValueError, one line, when these are not complete."""
-    stored = [name for name, (rows, _) in PICTURES.items() if (results / rows).exists()]
+    stored = {name: (results / file, draw) for name, (file, draw) in PICTURES.items() if (results / file).exists()}
     try:
-        return {name: PICTURES[name][1](read_rows(results / PICTURES[name][0])) for name in stored}
+        return {name: draw(read_rows(path)) for name, (path, draw) in stored.items()}
     except (KeyError, TypeError) as error:
         raise ValueError(f"rows for a picture are not complete: {error!r}") from error
 

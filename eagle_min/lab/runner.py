@@ -28,20 +28,15 @@ def add_arguments(experiment: Experiment, parser: argparse.ArgumentParser) -> No
     for option in (MODEL, *experiment.options):
         option.add_to(parser)
     parser.add_argument("--json", type=Path, help="store the rows in this file")
-    if has_picture(experiment):
+    if len(experiment.pictures) == 1:
         parser.add_argument("--picture", type=Path, help="draw the rows into this file, FILE.svg")
-
-
-def has_picture(experiment: Experiment) -> bool:
-    """Whether one picture shows its rows."""
-    return len(experiment.pictures) == 1
 
 
 def run(experiment: Experiment, args: argparse.Namespace) -> int:
     """Measure, store, print. ValueError or FileNotFoundError, one line, for a bad option, raised before anything is
     measured."""
     options = Namespace(**{option.name: option.check(getattr(args, option.name)) for option in experiment.options})
-    picture = args.picture if has_picture(experiment) else None
+    picture = getattr(args, "picture", None)  # an option where one picture shows the rows
     check_files(args.json, picture)
     rows: list[Row] = []
     for row in measured(experiment, Setting(load(args.model), options)):

@@ -50,11 +50,11 @@ import paths  # noqa: F401 first, for it says where the others lie
 from faulty_samplers import FAULTS
 from faulty_samplers.row import Faulty
 from properties import laws_over, noticed_by, num_samples
+from tables import NOTICED, POWER
 
 from eagle_min.config import require
 from eagle_min.exactness import certify
 from eagle_min.exactness.law import total_variation
-from eagle_min.lab.figures.fault_tables import NOTICED, POWER
 from eagle_min.lab.figures.tables import markdown_table, text_table
 from eagle_min.lab.record import Row, check_writable, commit, machine, write_rows
 from eagle_min.train.batches import versions

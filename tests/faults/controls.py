@@ -1,7 +1,7 @@
 """Right samplers in many worlds: the certifier must not speak against one of them.
 
     python tests/faults/controls.py                each in 40 drawn worlds and those always tried, as `certify` has it
-    python tests/faults/controls.py --worlds 2000  the figure of the README; more than an hour of two cores
+    python tests/faults/controls.py --worlds 2000  the figure of results.md; more than an hour of two cores
     python tests/faults/controls.py --json FILE    a row for each, written as soon as it is known; rows in FILE
                                                    that stand for as many drawn worlds are not measured again
 
@@ -22,13 +22,13 @@ import paths  # noqa: F401 first, for it says where the others lie
 import samplers
 from bank import provenance
 from faulty_samplers import CONTROLS
+from tables import CERTIFIED
 
 from eagle_min.config import require
 from eagle_min.exactness import certify
 from eagle_min.exactness.judge.command import load_function
 from eagle_min.exactness.judge.report import report
 from eagle_min.exactness.undrawn.watch import watched
-from eagle_min.lab.figures.fault_tables import CERTIFIED
 from eagle_min.lab.figures.tables import text_table
 from eagle_min.lab.record import Row, check_writable, read_rows, write_rows
 

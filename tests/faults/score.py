@@ -5,7 +5,7 @@
     python tests/faults/score.py --sample 60 --seed 3      a random sample
     python tests/faults/score.py --json runs/score.json    go on where an interrupted run stopped
     python tests/faults/score.py "sampling | top_p"        mutants whose id holds this text
-    python tests/faults/score.py --counts tests/faults/score.json store the counts of all mutants, for the README
+    python tests/faults/score.py --counts tests/faults/score.json store the counts of all mutants, for results.md
 
 Planted faults (`mutation.py`) were chosen by hand, so that each is a real one; these mutants come from
 rules (`mutants.py`), so that no place is forgotten. A mutant is killed when one of its module's
@@ -137,7 +137,7 @@ class Store:
         return row
 
     def write_counts(self, path: Path | None, rows: Sequence[Row]) -> None:
-        """The counts alone, of at least one row, for the README."""
+        """The counts alone, of at least one row, for results.md."""
         date = max(row["date"] for row in rows)
         self.record.write_rows(path, [{**row, **self.origin, "date": date} for row in counted(rows)])
 
@@ -200,9 +200,11 @@ def counted(rows: Sequence[Row]) -> list[Row]:
 
 def report(rows: Sequence[Row]) -> list[str]:
     """The counts, then what is to be done."""
-    from eagle_min.lab.figures import fault_tables, tables  # not above, as in `Store`
+    from tables import SCORED  # not above, as in `Store`
 
-    lines = ["", tables.text_table(fault_tables.SCORED, counted(rows))]
+    from eagle_min.lab.figures.tables import text_table
+
+    lines = ["", text_table(SCORED, counted(rows))]
     for verdict, what in (("survived", "holes, which no test notices"), ("error", "mutants that did not run")):
         group = [row for row in rows if outcome(row) == verdict]
         lines += ["", f"{what}: {len(group)}"]

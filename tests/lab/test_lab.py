@@ -148,9 +148,9 @@ def test_a_useless_head_is_timed_against_plain_and_calibration_at_both_temperatu
     monkeypatch.setattr(costs, "in_turn", lambda *_: {"plain": 2.0, "useless": 6.0})
     monkeypatch.setattr(costs, "seconds_per_token", lambda seconds: seconds)
     monkeypatch.setattr(Setting, "first_cycles", lambda self, drafter, temperature: asked.append(temperature) or [])
-    models = SimpleNamespace(target=None, tokenizer=None)
     drafter = SimpleNamespace(head=EagleHead(ModelConfig(16, 16, 1, 1, 16)), grow=None, tree=None)
-    setting = Setting(models, argparse.Namespace(rounds=1, seed=0))
+    models = SimpleNamespace(target=None, tokenizer=None, drafter=lambda *_: drafter)
+    setting = Setting(models, argparse.Namespace(rounds=1, seed=0, head="eagle"))
     assert [row["value"] for row in bench.useless(setting, drafter)] == [3, 3]
     assert len(list(bench.calibrated(setting, drafter))) == 20 and asked == [0.0, 1.0]
 

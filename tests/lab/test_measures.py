@@ -197,4 +197,5 @@ def test_seconds_per_token_and_the_spread_of_the_ratio() -> None:
 
     plain, fast = runs((10, 10.0), (10, 10.0), (1, 4.0)), runs((10, 5.0), (20, 5.0), (1, 4.0))
     assert timing.seconds_per_token(plain) == 24 / 21
-    assert timing.quartiles(plain, fast) == (1.5, 3.0)  # ratios 1, 2, 4
+    spread = {"ratio_low": 1.5, "ratio_high": 3.0}  # of 2, 4 and 1
+    assert timing.ratio_figures(plain, fast) == {"ratio": (24 / 21) / (14 / 31), **spread}

@@ -13,7 +13,6 @@ from eagle_min.config import ModelConfig
 from eagle_min.lab import record, results
 from eagle_min.lab.figures import comparison, tables
 from eagle_min.lab.figures.blocks import find_blocks
-from eagle_min.lab.figures.fault_tables import PROPERTIES
 from eagle_min.model import GPT
 from eagle_min.train.batches import versions
 from eagle_min.train.corpus import load_held_out
@@ -140,7 +139,7 @@ def test_the_pages_of_this_repository_equal_its_stored_results(page: Path) -> No
 def test_every_file_of_rows_is_shown_on_the_page_beside_it() -> None:
     shown = {name.partition(".")[0] for name in find_blocks(results.RESULTS / "README.md")}
     stored = {path.stem for path in results.RESULTS.glob("*.json")}
-    assert shown == stored | {"target", *results.ABOUT_TESTS}
+    assert shown == stored | {"target"}
 
 
 @pytest.mark.ci
@@ -151,20 +150,3 @@ def test_the_held_out_text_is_the_one_the_target_was_measured_on() -> None:
     if card["versions"] != versions():
         pytest.skip("other versions of Python or the packages than the target was trained with")
     assert load_held_out().fingerprint() == card["corpus_sha256"]
-
-
-def test_a_file_of_rows_can_have_a_second_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    row = {"code": "A1", "name": "a fault", "kind": "chain", "origin": "x", **dict.fromkeys(PROPERTIES, True)}
-    row |= {"first token": False, "above bound": None, "total_variation": 0.25, "num_samples": None, "seconds": 0.5}
-    row["seconds_to_refute"] = 1.25
-    monkeypatch.setattr(results, "SHIPPED", tmp_path / "tinymodels")
-    (tmp_path / "tests" / "faults").mkdir(parents=True)
-    record.write_rows(tmp_path / "tests" / "faults" / "bank.json", [{**row, **ORIGIN}])
-    page = tmp_path / "README.md"
-    page.write_text("".join(map(markers, ("bank", "bank.power"))))
-    results.update(page, tmp_path / "nowhere")
-    lines = [line for line in page.read_text().splitlines() if line.startswith("| A1")]
-    assert lines == [
-        "| A1 | a fault | chain | - | yes | yes | yes | yes |  | yes | x |",
-        "| A1 | a fault | 0.25000 | never | 0.500 | 1.2 |",
-    ]

@@ -21,8 +21,8 @@ from eagle_min.exactness.law import Limits, law
 from eagle_min.exactness.undrawn.watch import watched
 from eagle_min.exactness.worlds.decodings import Decoding, world_of
 from eagle_min.exactness.worlds.tables import Table, Text, TextLaw, World, joint_law
-from eagle_min.lab.figures.fault_tables import PROPERTIES
 
+PROPERTIES = ("first token", "marginals", "one cycle", "two cycles", "support", "above bound", "residual on one token")
 SIGMA = 5  # standard deviations above the mean of the null
 LATTICE_BITS = 2
 DECODED = 3  # tokens of a text of a whole decoder in the worlds of CONTEXTS

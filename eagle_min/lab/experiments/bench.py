@@ -20,16 +20,13 @@ import torch
 from ...decode import Drafter
 from ...head import EagleDrafter
 from ...train.evaluate import first_choices
-from ..experiment import Experiment, Setting, say, the_head
+from ..experiment import Experiment, Setting, say
 from ..figures.tables import VALUES, entry
 from ..instruments import costs
-from ..instruments.calibration import calibration
-from ..instruments.measures import all_cycles
 from ..options import HEAD, SEED, count, names
 from ..record import Row
 from ..runner import command
-
-TEMPERATURES = (0.0, 1.0)
+from .claims import confidence
 
 
 def measured(setting: Setting) -> Iterator[Row]:
@@ -101,12 +98,11 @@ def agreement(setting: Setting, drafter: EagleDrafter) -> Iterator[Row]:
 
 
 def calibrated(setting: Setting, drafter: Drafter) -> Iterator[Row]:
-    """Share accepted in each bin of draft probability, on held-out code."""
-    for temperature in TEMPERATURES:
-        for part in calibration(all_cycles(setting.first_cycles(drafter, temperature))):
-            where = f"T={temperature:g}, draft probability {part.low:.1f} to {part.high:.1f}"
-            more = {"mean_probability": part.mean_probability, "num_tried": part.num_tried}
-            yield entry(f"{where}, {part.num_tried} tried", part.acceptance, "accepted", **more)
+    """Share accepted in each bin of draft probability, as `lab confidence` measures it."""
+    for row in confidence.measured(setting):
+        where = f"T={row['temperature']:g}, draft probability {row['low']:.1f} to {row['high']:.1f}"
+        more = {key: row[key] for key in ("mean_probability", "num_tried")}
+        yield entry(f"{where}, {row['num_tried']} tried", row["acceptance"], "accepted", **more)
 
 
 FIGURES: dict[str, Callable[..., Iterator[Row]]] = {
@@ -131,6 +127,5 @@ EXPERIMENT = Experiment(
     ],
     rows=measured,
     tables=[VALUES],
-    weights=the_head,
 )
 add_arguments, run = command(EXPERIMENT)

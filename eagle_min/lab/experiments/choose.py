@@ -12,7 +12,7 @@ Shapes that were published (`eagle1`) are left as they are; Medusa's is chosen w
 what was chosen, and a test holds the two together. Read next: `rates.py`.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -45,7 +45,7 @@ LOOKAHEADS = ((2, 3, 8), (3, 3, 8), (5, 3, 8), (2, 4, 8), (3, 4, 4), (3, 4, 8), 
 COLUMNS: list[Column] = [
     ("drafter", word("drafter")),
     ("size", word("size")),
-    ("tau, training code (95 %)", interval("tau", "tau_low", "tau_high")),
+    ("tau, training code (95 %)", interval("tau")),
     ("nodes", number("nodes", 1)),
     ("draft passes", number("draft_passes", 1)),
     ("chosen", lambda row: "yes" if row["chosen"] else ""),
@@ -57,17 +57,16 @@ def of_the_set(models: ModelSet) -> list[str]:
     return [name for name in models.drafters() if name in (*TREES, *CHAINS, "lookup", "lookahead")]
 
 
-def weights(setting: Setting) -> Collection[str]:
-    """What these drafters draft with."""
-    return {REGISTRY[name].weights for name in of_the_set(setting.models)} - {None}
-
-
 def measured(setting: Setting) -> Iterator[Row]:
-    """The rows of each drafter, of which one is chosen."""
-    documents = load_corpus().train["code"]
-    prefixes = places(setting.models, documents, setting.options.prefixes, setting.seed)
-    for name in of_the_set(setting.models):
-        tried = list(tried_sizes(setting.models, name, prefixes, setting.seed))
+    """A row for each size of each drafter, one of them chosen: tau of the first cycles behind the places, greedy."""
+    models, seed = setting.models, setting.seed
+    prefixes = places(models, load_corpus().train["code"], setting.options.prefixes, seed)
+    for name in of_the_set(models):
+        tried = []
+        for size, drafter in sizes(models, name):
+            counted = CountedDrafter(drafter)
+            figures = prefix_figures(models.target, counted, prefixes, 0.0, seed)
+            tried.append({"drafter": name, "size": size, **figures, "draft_passes": counted.per_cycle[1]})
         best = chosen(tried)
         yield from ({**row, "chosen": row is best} for row in tried)
 
@@ -96,14 +95,6 @@ def label(tree: TreeConfig) -> str:
     return f"depth {tree.depth}"
 
 
-def tried_sizes(models: ModelSet, name: str, prefixes: Sequence[Prefix], seed: int) -> Iterator[Row]:
-    """A row for each size: tau of the first cycles behind the places, greedy."""
-    for size, drafter in sizes(models, name):
-        counted = CountedDrafter(drafter)
-        figures = prefix_figures(models.target, counted, prefixes, 0.0, seed)
-        yield {"drafter": name, "size": size, **figures, "draft_passes": counted.per_cycle[1]}
-
-
 def chosen(rows: Sequence[Row]) -> Row:
     """The best by tau for its cost, where a pass costs something; of trees the first whose tau is large enough."""
     name = rows[0]["drafter"]
@@ -118,6 +109,6 @@ EXPERIMENT = Experiment(
     options=[count("prefixes", 100, "random places of training code"), SEED],
     rows=measured,
     tables=[COLUMNS],
-    weights=weights,
+    weights=lambda setting: {REGISTRY[name].weights for name in of_the_set(setting.models)} - {None},
     progress=lambda rows: f"{rows[-1]['drafter']}: {rows[-1]['size']}" if rows[-1]["chosen"] else None,
 )

@@ -3,8 +3,7 @@
 Two kinds of text are decoded. Random held-out prefixes give tau over the first two cycles, with
 an interval from resampling files, and n-alpha of chains. The shipped prompts, continued freely up to a
 stop, give tau of free-running text, the share of distinct tokens and the seconds, for which
-plain decoding and all drafters take turns. All rows so far are stored whenever one is done, so
-that little is lost when a long run is stopped. Read next: `bench.py`.
+plain decoding and all drafters take turns. Read next: `bench.py`.
 """
 
 from argparse import Namespace
@@ -21,7 +20,7 @@ from ..figures import comparison as shown
 from ..instruments import measures
 from ..instruments.counted import CountedDrafter
 from ..instruments.prefixes import DOMAINS, held_out_prefixes, prompt_ids, with_room
-from ..instruments.timing import Timed, in_turn, quartiles, seconds_per_token
+from ..instruments.timing import Timed, in_turn, ratio_figures, seconds_per_token
 from ..options import SEED, Option, count, names, split_list, temperatures
 from ..record import Row
 from ..runner import command
@@ -62,21 +61,16 @@ def labels(setting: Setting) -> list[str]:
 def weights_used(setting: Setting) -> Collection[str]:
     """The trained parts of all drafters; what is wrong with any of them is found here."""
     for label in labels(setting):
-        find_drafter(setting.models, label)
+        setting.models.drafter(*drafter_and_weights(label))
         weights_figures(setting.models, label)
-    return {weights_of(label) for label in labels(setting)} - {None}
+    return {drafter_and_weights(label)[1] for label in labels(setting)} - {None}
 
 
-def find_drafter(models: ModelSet, label: str) -> Drafter | None:
-    """`eagle2`, or `eagle2@eagle-paper`: with other weights than its own."""
+def drafter_and_weights(label: str) -> tuple[str, str | None]:
+    """`eagle2`, or `eagle2@eagle-paper`: a drafter, and what it drafts with, its own unless others are named; None
+    for one without weights."""
     name, _, weights = label.partition("@")
-    return models.drafter(name, weights or None)
-
-
-def weights_of(label: str) -> str | None:
-    """The model of the set that `eagle2` or `eagle2@eagle-paper` drafts with; None where there is none."""
-    name, _, weights = label.partition("@")
-    return weights or (REGISTRY[name].weights if name in REGISTRY else None)
+    return name, weights or (REGISTRY[name].weights if name in REGISTRY else None)
 
 
 def measured(setting: Setting) -> Iterator[Row]:
@@ -85,7 +79,7 @@ def measured(setting: Setting) -> Iterator[Row]:
     if options.drafters is None:
         missing = [name for name in REGISTRY if name not in labels(setting)]
         say(f"left out, for want of weights: {', '.join(missing) or 'none'}")
-    drafters = {label: find_drafter(models, label) for label in labels(setting)}
+    drafters = {label: models.drafter(*drafter_and_weights(label)) for label in labels(setting)}
     about_weights = {label: weights_figures(models, label) for label in drafters}
     for domain in options.domains:
         documents, longest = setting.corpus.held_out[domain], with_room(models.target.context)
@@ -124,7 +118,7 @@ def drafting_figures(counted: CountedDrafter | None) -> Row:
 def weights_figures(models: ModelSet, label: str) -> Row:
     """Size of the network that a drafter uses, and the tokens it was trained on with all it started from. ValueError
     for a card that does not say."""
-    name, weights = label.partition("@")[0], weights_of(label)
+    name, weights = drafter_and_weights(label)
     if weights is None:
         return {"parameters": 0, "training_tokens": 0}
     network, card = REGISTRY[name].load(models.folder, weights), read_card(models.folder, weights)
@@ -138,18 +132,14 @@ def weights_figures(models: ModelSet, label: str) -> Row:
 
 
 def text_figures(plain: Sequence[Timed], speculative: Sequence[Timed]) -> Row:
-    """What free-running text says; the ratio's low and high are quartiles over the prompts."""
-    low, high = quartiles(plain, speculative)
-    slow, fast = seconds_per_token(plain), seconds_per_token(speculative)
+    """What free-running text says."""
     cycles = [cycle for run in speculative for cycle in run.text.cycles[1:]]
     return {
         "tau_free": tau(cycles),
         "distinct": measures.distinct([run.text for run in speculative]),
-        "seconds_plain": slow,
-        "seconds_speculative": fast,
-        "ratio": slow / fast,
-        "ratio_low": low,
-        "ratio_high": high,
+        "seconds_plain": seconds_per_token(plain),
+        "seconds_speculative": seconds_per_token(speculative),
+        **ratio_figures(plain, speculative),
         "seconds_per_cycle": sum(run.seconds for run in speculative) / max(1, len(cycles)),
         "num_prompts": len(speculative),
         "num_identical": sum(a.text.tokens == b.text.tokens for a, b in zip(plain, speculative)),

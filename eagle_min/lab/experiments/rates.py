@@ -8,6 +8,7 @@ the mean over the last fifty of them, and only losses of the same network can be
 A trial is a run like any other, in a folder of its own, and goes on where it stopped. Read next: `claims/claim.py`.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -48,25 +49,20 @@ TRIALS: dict[str, Trial] = {
 
 
 def measured(setting: Setting) -> Iterator[Row]:
-    """A row for each network and rate."""
-    for name in setting.options.networks:
-        for rate in RATES:
-            yield {"figure": "rates", **tried(setting, name, rate)}
-
-
-def tried(setting: Setting, name: str, rate: float) -> Row:
-    """The loss that a network has come to at a rate."""
+    """A row for each network and rate, with the loss that it has come to."""
     options = setting.options
-    train = TrainConfig(
-        tokens=options.steps * HEAD_BATCH_TOKENS,
-        batch_tokens=HEAD_BATCH_TOKENS,
-        matrix_lr=rate,
-        other_lr=OTHER * rate,
-        num_threads=1,
-        seed=setting.seed,
-    )
-    done = TRIALS[name](setting.models, train, options.runs / f"rates-{name}-{rate:g}")
-    return entry(f"{name}: {rate:g} and {OTHER * rate:g}", done.losses[-1][1], "loss")
+    for name, rate in itertools.product(options.networks, RATES):
+        train = TrainConfig(
+            tokens=options.steps * HEAD_BATCH_TOKENS,
+            batch_tokens=HEAD_BATCH_TOKENS,
+            matrix_lr=rate,
+            other_lr=OTHER * rate,
+            num_threads=1,
+            seed=setting.seed,
+        )
+        done = TRIALS[name](setting.models, train, options.runs / f"rates-{name}-{rate:g}")
+        loss = entry(f"{name}: {rate:g} and {OTHER * rate:g}", done.losses[-1][1], "loss")
+        yield {"figure": "rates", **loss}
 
 
 def whole_hundreds(steps: int) -> int:

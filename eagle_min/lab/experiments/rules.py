@@ -19,7 +19,7 @@ from ...config import SamplingConfig
 from ...exactness.acceptance import closed_forms as accepted
 from ...head import EagleDrafter
 from ...sampling import next_token_law
-from ..experiment import Experiment, Setting, the_head
+from ..experiment import Experiment, Setting
 from ..figures.tables import Column, number, word
 from ..options import HEAD, count, seed
 from ..record import Row
@@ -127,5 +127,4 @@ EXPERIMENT = Experiment(
     options=[HEAD, count("prefixes", 100, "held-out prefixes of code"), seed("of the prefixes")],
     rows=measured,
     tables=[COLUMNS],
-    weights=the_head,
 )

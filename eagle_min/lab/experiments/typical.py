@@ -56,20 +56,18 @@ def measured(setting: Setting) -> Iterator[Row]:
 def figures(cycles: Sequence[tuple[DraftTree, np.ndarray]], sampling: SamplingConfig, rule: Typical, bonus: str) -> Row:
     """Means over first cycles, and the largest errors."""
     known = [(tree, np.array([next_token_law(row, sampling) for row in logits])) for tree, logits in cycles]
-    first = [typical.first_token_error(*cycle, rule, BONUSES[bonus]) for cycle in known]
-    whole = [typical.cycle_error(*cycle, rule, BONUSES[bonus]) for cycle in known]
-    return {
+    row = {
         "temperature": sampling.temperature,
         "epsilon": rule.epsilon,
         "delta": rule.delta,
         "bonus": bonus,
         "accepted_typical": float(np.mean([len(typical.accepted_path(*cycle, rule)) - 1 for cycle in known])),
         "accepted_exact": float(np.mean([typical.accepted_exactly(*cycle) for cycle in known])),
-        "first_token_mean": float(np.mean(first)),
-        "first_token_max": float(np.max(first)),
-        "cycle_mean": float(np.mean(whole)),
-        "cycle_max": float(np.max(whole)),
     }
+    for name, error in (("first_token", typical.first_token_error), ("cycle", typical.cycle_error)):
+        errors = [error(*cycle, rule, BONUSES[bonus]) for cycle in known]
+        row |= {f"{name}_mean": float(np.mean(errors)), f"{name}_max": float(np.max(errors))}
+    return row
 
 
 def threshold(name: str, help: str) -> Option:

@@ -6,10 +6,11 @@
     faster.svg       seconds per token of plain decoding over those of each drafter
     alpha.svg        share accepted at each place of a chain draft, of those that were tried there
 
-Read next: `fault_tables.py`.
+Read next: `blocks.py`.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from ..record import Row
 from .svg import Bar, bars, lines
@@ -21,7 +22,7 @@ ALL: list[Column] = [
     ("drafter", word("drafter")),
     ("text", word("domain")),
     ("T", short("temperature")),
-    ("tau, held-out prefixes (95 %)", interval("tau", "tau_low", "tau_high")),
+    ("tau, held-out prefixes (95 %)", interval("tau")),
     ("tau, free-running", number("tau_free")),
     ("n-alpha, n from 0", first_alphas),
     ("nodes", number("nodes", 1)),
@@ -44,23 +45,23 @@ COSTS: list[Column] = [
     ("million training tokens", number("training_tokens", 1, 1e-6)),
 ]
 PUBLISHED = {  # tau and times faster: Vicuna-13B on HumanEval, temperature 0; table 1 of 2406.16858 and of 2503.01840
-    "eagle3": (7.54, 6.47),
-    "eagle2@eagle-paper": (5.41, 4.96),
-    "eagle1@eagle-paper": (4.39, 3.58),
-    "medusa": (2.78, 2.50),
-    "small-chain": (2.57, 2.23),
-    "lookup": (1.93, 1.85),
-    "lookahead": (1.75, 1.71),
+    "eagle3": "7.54, 6.47",
+    "eagle2@eagle-paper": "5.41, 4.96",
+    "eagle1@eagle-paper": "4.39, 3.58",
+    "medusa": "2.78, 2.50",
+    "small-chain": "2.57, 2.23",
+    "lookup": "1.93, 1.85",
+    "lookahead": "1.75, 1.71",
 }
 BRIEF: list[Column] = [  # of rows `side_by_side`
     ("drafter", word("drafter")),
-    ("tau, T=0 (95 %)", interval("tau", "tau_low", "tau_high")),
+    ("tau, T=0 (95 %)", interval("tau")),
     ("times faster", number("ratio")),
     ("same text", lambda row: f"{row['num_identical']}/{row['num_prompts']}"),
-    ("tau, T=1 (95 %)", lambda row: interval("tau", "tau_low", "tau_high")(row["hot"])),
+    ("tau, T=1 (95 %)", lambda row: interval("tau")(row["hot"])),
     ("times faster, T=1", lambda row: number("ratio")(row["hot"])),
     ("million parameters", number("parameters", 2, 1e-6)),
-    ("published tau and times faster, Vicuna-13B", lambda row: published(row["drafter"])),
+    ("published tau and times faster, Vicuna-13B", lambda row: PUBLISHED.get(row["drafter"], "")),
 ]
 METHODS = {  # a row of the summary -> the drafter that stands for it
     "EAGLE-3": "eagle3",
@@ -96,42 +97,30 @@ def summary(rows: Sequence[Row]) -> list[Row]:
     return [{**drafted[0], **plain, "hot": plain}, *sorted(drafted, key=lambda row: -row["tau"])]
 
 
-def published(drafter: str) -> str:
-    """What the papers say of a system, tau first; empty for what they do not have."""
-    figures = PUBLISHED.get(drafter)
-    return "" if figures is None else f"{figures[0]:.2f}, {figures[1]:.2f}"
-
-
 def on_code(rows: Sequence[Row]) -> list[Row]:
     """The rows about held-out code, temperature by temperature."""
     return sorted((row for row in rows if row["domain"] == DOMAIN), key=lambda row: row["temperature"])
 
 
-def labelled(row: Row, value: str, low: str, high: str) -> Bar:
-    """A bar for a drafter at a temperature, which gives it its colour."""
-    label = f"{row['drafter']}, T={row['temperature']:g}"
-    return Bar(label, row[value], row[low], row[high], colour=int(row["temperature"] > 0))
+def label(row: Row) -> str:
+    """A drafter at a temperature."""
+    return f"{row['drafter']}, T={row['temperature']:g}"
 
 
-def tau(rows: Sequence[Row]) -> str:
-    """SVG: a bar for each drafter and temperature."""
-    chart = [labelled(row, "tau", "tau_low", "tau_high") for row in on_code(rows)]
-    return bars("tau: tokens per target call behind held-out code, with 95 % intervals", chart)
+def bar_chart(title: str, key: str, rows: Sequence[Row]) -> str:
+    """SVG: a bar for each drafter and temperature, which gives it its colour, with the interval of the figure."""
+    low, high = f"{key}_low", f"{key}_high"
+    chart = [Bar(label(row), row[key], row[low], row[high], int(row["temperature"] > 0)) for row in on_code(rows)]
+    return bars(title, chart)
 
 
-def faster(rows: Sequence[Row]) -> str:
-    """SVG: a bar for each drafter and temperature."""
-    chart = [labelled(row, "ratio", "ratio_low", "ratio_high") for row in on_code(rows)]
-    return bars("times faster than plain decoding, code; lines: the middle half of the prompts", chart)
+tau = partial(bar_chart, "tau: tokens per target call behind held-out code, with 95 % intervals", "tau")
+faster = partial(bar_chart, "times faster than plain decoding, code; lines: the middle half of the prompts", "ratio")
 
 
 def alpha(rows: Sequence[Row]) -> str:
     """SVG: a line for each drafter and temperature whose drafts are chains."""
-    series = {
-        f"{row['drafter']}, T={row['temperature']:g}": list(enumerate(map(float, row["alphas"])))
-        for row in on_code(rows)
-        if row["alphas"]
-    }
+    series = {label(row): list(enumerate(map(float, row["alphas"]))) for row in on_code(rows) if row["alphas"]}
     return lines(
         "n-alpha: how well a chain does as it leaves the text behind", series, "n, place in the draft", "share"
     )

@@ -42,7 +42,7 @@ class Bar:
     colour: int = 0
 
 
-def bars(title: str, rows: Sequence[Bar], digits: int = 2) -> str:
+def bars(title: str, rows: Sequence[Bar]) -> str:
     """A horizontal bar for each row. ValueError when there are none, or for a value below 0 or not finite."""
     values = [value for row in rows for value in (row.value, row.high) if value is not None]
     check(values)
@@ -56,7 +56,7 @@ def bars(title: str, rows: Sequence[Bar], digits: int = 2) -> str:
             ends = f'x1="{LEFT + row.low * scale:.1f}" x2="{LEFT + row.high * scale:.1f}"'
             body.append(f'<line class="interval" {ends} y1="{y + 8.5}" y2="{y + 8.5}"/>')
         end = LEFT + max(length, (row.high or 0) * scale)
-        body.append(text(end + 6, y + 13, f"{row.value:.{digits}f}", "quiet"))
+        body.append(text(end + 6, y + 13, f"{row.value:.2f}", "quiet"))
     return page(title, TOP + len(rows) * ROW + 8, body)
 
 

@@ -27,8 +27,9 @@ def number(key: str, digits: int = 2, scale: float = 1.0) -> Callable[[Row], str
     return lambda row: "" if row.get(key) is None else f"{row[key] * scale:.{digits}f}"
 
 
-def interval(key: str, low: str, high: str) -> Callable[[Row], str]:
-    """Shows a figure and the interval around it: 4.21 [4.03, 4.40]."""
+def interval(key: str) -> Callable[[Row], str]:
+    """Shows row[key] and the interval around it, KEY_low to KEY_high: 4.21 [4.03, 4.40]."""
+    low, high = f"{key}_low", f"{key}_high"
     return lambda row: "" if row.get(key) is None else f"{row[key]:.2f} [{row[low]:.2f}, {row[high]:.2f}]"
 
 

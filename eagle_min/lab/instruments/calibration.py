@@ -14,7 +14,6 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...config import require
 from ...decode import Cycle
 
 NUM_BINS = 10
@@ -43,19 +42,14 @@ def tried_nodes(cycle: Cycle) -> list[tuple[float, bool]]:
     ]
 
 
-def calibration(cycles: Iterable[Cycle], num_bins: int = NUM_BINS) -> list[Bin]:
-    """The bins, in rising order of draft probability."""
-    require(num_bins >= 1, "num_bins", num_bins, "at least 1")
-    members: list[list[tuple[float, bool]]] = [[] for _ in range(num_bins)]
+def calibration(cycles: Iterable[Cycle]) -> list[Bin]:
+    """The NUM_BINS bins, in rising order of draft probability."""
+    members: list[list[tuple[float, bool]]] = [[] for _ in range(NUM_BINS)]
     for cycle in cycles:
         for probability, accepted in tried_nodes(cycle):
-            members[min(int(probability * num_bins), num_bins - 1)].append((probability, accepted))
-    return [summary(place / num_bins, (place + 1) / num_bins, pairs) for place, pairs in enumerate(members)]
-
-
-def summary(low: float, high: float, pairs: list[tuple[float, bool]]) -> Bin:
-    """One bin from the nodes in it."""
-    if not pairs:
-        return Bin(low, high, 0, None, None)
-    mean, share = (sum(column) / len(pairs) for column in zip(*pairs))
-    return Bin(low, high, len(pairs), mean, share)
+            members[min(int(probability * NUM_BINS), NUM_BINS - 1)].append((probability, accepted))
+    bins = []
+    for place, pairs in enumerate(members):
+        mean, share = (sum(column) / len(pairs) for column in zip(*pairs)) if pairs else (None, None)
+        bins.append(Bin(place / NUM_BINS, (place + 1) / NUM_BINS, len(pairs), mean, share))
+    return bins

@@ -9,7 +9,7 @@ All calls read behind CACHED tokens. What is compared takes turns (`timing.media
 Read next: `../figures/tables.py`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -53,10 +53,10 @@ def full_session(target: GPT, num_spare: int) -> Session:
     return session
 
 
-def call_seconds(target: GPT, rounds: int, sizes: Sequence[int] = NUM_NODES) -> dict[int, float]:
-    """Median seconds of a target call for each number of nodes, the root included."""
-    session = full_session(target, max(sizes))
-    return medians({size: reader(session, size) for size in sizes}, rounds)
+def call_seconds(target: GPT, rounds: int) -> dict[int, float]:
+    """Median seconds of a target call for each of NUM_NODES, the root included."""
+    session = full_session(target, max(NUM_NODES))
+    return medians({size: reader(session, size) for size in NUM_NODES}, rounds)
 
 
 def step_seconds(target: GPT, rounds: int) -> dict[str, float]:

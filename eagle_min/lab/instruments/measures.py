@@ -97,11 +97,14 @@ def bootstrap(starts: Sequence[Start], seed: int, level: float = 0.95) -> tuple[
     return float(low), float(high)
 
 
-def gap_figures(name: str, better: Sequence[Start], starts: Sequence[Start], seed: int) -> dict:
-    """How far `starts` are behind what is claimed to be better, called `name`, and a paired interval of that.
+def gap_figures(name: str, better: Sequence[Start] | None, starts: Sequence[Start], seed: int) -> dict:
+    """How far `starts` are behind what is claimed to be better, called `name`, and a paired interval of that; empty
+    where nothing is.
 
     Both begin at the same prefixes, so their files are drawn together: what makes a text easy for both cancels.
     """
+    if better is None:
+        return {}
     totals: dict[str, list[int]] = {}
     for place, group in enumerate((better, starts)):
         for file, cycles in group:

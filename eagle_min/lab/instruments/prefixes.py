@@ -3,7 +3,7 @@
 Long greedy runs of a small model fall into loops, and a loop flatters every drafter. So tau is
 measured where no loop has begun: a random stretch of held-out text is the prompt, and only the
 first cycles behind it count. Each file is as likely as any other, whatever its length: one long
-file has no more weight than a short one, and resampling files (`intervals.bootstrap`) is resampling
+file has no more weight than a short one, and resampling files (`measures.bootstrap`) is resampling
 what was drawn. The stretch is cut out of the tokens of the whole document, so that it looks
 like the windows the target was trained on.
 

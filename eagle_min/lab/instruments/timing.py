@@ -64,10 +64,11 @@ def seconds_per_token(runs: Sequence[Timed]) -> float:
     return sum(run.seconds for run in runs) / sum(len(run.text.tokens) for run in runs)
 
 
-def quartiles(slow: Sequence[Timed], fast: Sequence[Timed]) -> tuple[float, float]:
-    """Lower and upper quartile, over the prompts, of the ratio of seconds per token."""
+def ratio_figures(slow: Sequence[Timed], fast: Sequence[Timed]) -> dict:
+    """How many times faster, in seconds per token, and the lower and upper quartile of that over the prompts."""
     low, high = np.quantile([a.per_token / b.per_token for a, b in zip(slow, fast, strict=True)], [0.25, 0.75])
-    return float(low), float(high)
+    ratio = seconds_per_token(slow) / seconds_per_token(fast)
+    return {"ratio": ratio, "ratio_low": float(low), "ratio_high": float(high)}
 
 
 def medians(calls: Mapping[Hashable, Callable[[], object]], rounds: int) -> dict:

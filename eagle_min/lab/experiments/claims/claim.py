@@ -26,9 +26,9 @@ MEMBERS = 20  # a bin with fewer has no vote
 Judged = tuple[str, str]  # one of the words, and the numbers behind it
 
 TAU: list[Column] = [
-    ("tau (95 %)", interval("tau", "tau_low", "tau_high")),
+    ("tau (95 %)", interval("tau")),
     ("less than", lambda row: row.get("behind", "")),
-    ("by (95 %)", interval("gap", "gap_low", "gap_high")),
+    ("by (95 %)", interval("gap")),
 ]
 
 
@@ -50,18 +50,13 @@ def overall(parts: Sequence[Judged]) -> str:
 
 def ranked(rows: Sequence[Row]) -> str:
     """The verdict on rows of which some are claimed to be behind others."""
-    taus = {row["variant"]: row["tau"] for row in rows}
-    return overall(
-        [
-            (
-                judge(row["gap_low"], row["gap_high"]),
-                f"{row['behind']} {taus[row['behind']]:.2f} against {row['variant']} {row['tau']:.2f}, "
-                f"difference {row['gap']:+.2f} [{row['gap_low']:+.2f}, {row['gap_high']:+.2f}]",
-            )
-            for row in rows
-            if "behind" in row
-        ]
-    )
+    taus, parts = {row["variant"]: row["tau"] for row in rows}, []
+    for row in rows:
+        if "behind" in row:
+            both = f"{row['behind']} {taus[row['behind']]:.2f} against {row['variant']} {row['tau']:.2f}"
+            gap = f"difference {row['gap']:+.2f} [{row['gap_low']:+.2f}, {row['gap_high']:+.2f}]"
+            parts.append((judge(row["gap_low"], row["gap_high"]), f"{both}, {gap}"))
+    return overall(parts)
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:

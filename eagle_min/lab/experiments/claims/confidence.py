@@ -5,7 +5,7 @@ What counts as tried and as accepted is said in `../../instruments/calibration.p
 
 from collections.abc import Iterator, Sequence
 
-from ...experiment import Experiment, Setting, the_head
+from ...experiment import Experiment, Setting
 from ...figures.svg import Point, lines
 from ...figures.tables import Column, number, short
 from ...instruments.calibration import calibration
@@ -67,5 +67,4 @@ EXPERIMENT = Experiment(
     tables=[COLUMNS],
     verdict=verdict,
     pictures={"study_confidence.svg": picture},
-    weights=the_head,
 )

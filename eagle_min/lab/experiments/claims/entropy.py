@@ -26,7 +26,7 @@ from ....show.terminal import Painter
 from ....show.terminal import picture as tree_picture
 from ....tree import children
 from ....verify import verify
-from ...experiment import Experiment, Setting, the_head
+from ...experiment import Experiment, Setting
 from ...figures.svg import Point, lines
 from ...figures.tables import Column, number
 from ...instruments.measures import first_tree
@@ -128,5 +128,4 @@ EXPERIMENT = Experiment(
     tables=[COLUMNS],
     verdict=verdict,
     pictures={"study_entropy.svg": picture},
-    weights=the_head,
 )

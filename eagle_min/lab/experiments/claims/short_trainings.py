@@ -53,7 +53,7 @@ COLUMNS: list[Column] = [
 
 def measured(variants: Mapping[str, Variant], setting: Setting) -> Iterator[Row]:
     """Train and measure the variants, each claimed to be behind the one before: tau of greedy chains and trees."""
-    models, options, before = setting.models, setting.options, None
+    models, options, before = setting.models, setting.options, ("", None)
     train = TrainConfig(tokens=options.tokens, batch_tokens=HEAD_BATCH_TOKENS, seed=setting.seed)
     for name, variant in variants.items():
         head = trained(models, folder_of(options.folder, name), variant, train)
@@ -61,9 +61,7 @@ def measured(variants: Mapping[str, Variant], setting: Setting) -> Iterator[Row]
             setting.first_cycles(VariantDrafter(models.target, head, variant, grower, TreeConfig()), 0.0)
             for grower in (grow.chain, grow.confidence)
         )
-        row = {"variant": name, **tau_figures(chains, setting.seed)}
-        if before is not None:
-            row |= gap_figures(*before, chains, setting.seed)
+        row = {"variant": name, **tau_figures(chains, setting.seed), **gap_figures(*before, chains, setting.seed)}
         row["alphas"] = alphas(all_cycles(chains))
         row["tau_tree"] = tau_figures(trees, setting.seed)["tau"]
         parts = zip(*(on_true_features(models.target, head, variant, prefix.ids) for prefix in setting.prefixes))

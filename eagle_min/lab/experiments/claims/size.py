@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ....drafters.registry import REGISTRY
-from ...experiment import Experiment, Setting, the_head
+from ...experiment import Experiment, Setting
 from ...figures.svg import lines
 from ...figures.tables import Column, interval, number
 from ...instruments.measures import all_cycles, mean_nodes, tau_figures
 from ...instruments.prefixes import prompt_ids
-from ...instruments.timing import in_turn, quartiles, seconds_per_token
+from ...instruments.timing import in_turn, ratio_figures
 from ...options import HEAD, SEED, count
 from ...record import Row
 from .claim import FAILS, HOLDS, OPEN, num_prefixes
@@ -23,8 +23,8 @@ PLAIN = "plain"
 COLUMNS: list[Column] = [
     ("nodes at most", lambda row: str(row["num_nodes"])),
     ("nodes", number("nodes", 1)),
-    ("tau (95 %)", interval("tau", "tau_low", "tau_high")),
-    ("times faster (middle half of prompts)", interval("ratio", "ratio_low", "ratio_high")),
+    ("tau (95 %)", interval("tau")),
+    ("times faster (middle half of prompts)", interval("ratio")),
 ]
 
 
@@ -37,14 +37,11 @@ def measured(setting: Setting) -> Iterator[Row]:
     timed = in_turn(models.target, {PLAIN: None, **drafters}, prompts, length, 0.0, setting.seed, stop)
     for size, drafter in drafters.items():
         starts = setting.first_cycles(drafter, 0.0)
-        low, high = quartiles(timed[PLAIN], timed[size])
         yield {
             "num_nodes": size,
             "nodes": mean_nodes(all_cycles(starts)),
             **tau_figures(starts, setting.seed),
-            "ratio": seconds_per_token(timed[PLAIN]) / seconds_per_token(timed[size]),
-            "ratio_low": low,
-            "ratio_high": high,
+            **ratio_figures(timed[PLAIN], timed[size]),
         }
 
 
@@ -84,5 +81,4 @@ EXPERIMENT = Experiment(
     tables=[COLUMNS],
     verdict=verdict,
     pictures={"study_size.svg": picture},
-    weights=the_head,
 )

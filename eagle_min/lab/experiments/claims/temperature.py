@@ -9,7 +9,7 @@ The last two differ in nothing but drawing, and at temperature 0 not even in tha
 
 from collections.abc import Iterator, Sequence
 
-from ...experiment import Experiment, Setting, the_head
+from ...experiment import Experiment, Setting
 from ...figures.svg import lines
 from ...figures.tables import Column, short, word
 from ...instruments.measures import gap_figures, tau_figures
@@ -28,10 +28,8 @@ def measured(setting: Setting) -> Iterator[Row]:
         drafter, coldest = setting.drafter(name), None
         for temperature in TEMPERATURES:
             starts = setting.first_cycles(drafter, temperature)
-            row = {"drafter": name, "temperature": temperature, **tau_figures(starts, setting.seed)}
-            if coldest is not None:
-                row |= gap_figures(f"T={TEMPERATURES[0]:g}", coldest, starts, setting.seed)
-            yield row
+            gap = gap_figures(f"T={TEMPERATURES[0]:g}", coldest, starts, setting.seed)
+            yield {"drafter": name, "temperature": temperature, **tau_figures(starts, setting.seed), **gap}
             coldest = coldest or starts
 
 
@@ -75,5 +73,4 @@ EXPERIMENT = Experiment(
     tables=[COLUMNS],
     verdict=verdict,
     pictures={"study_temperature.svg": picture},
-    weights=the_head,
 )

@@ -23,7 +23,7 @@ from ....drafters.registry import REGISTRY
 from ....grow import Expand, Sapling, top_children
 from ....head import Grow
 from ....tree import DraftTree, children, select
-from ...experiment import Experiment, Setting, the_head
+from ...experiment import Experiment, Setting
 from ...figures.svg import Bar, bars
 from ...figures.tables import Column, number, word
 from ...instruments.measures import all_cycles, gap_figures, mean_nodes, tau_figures
@@ -91,10 +91,8 @@ def measured(setting: Setting) -> Iterator[Row]:
         drafter.grow = grower
         starts = setting.first_cycles(drafter, 0.0)
         nodes = mean_nodes(all_cycles(starts))
-        row = {"variant": name, **tau_figures(starts, setting.seed), "nodes": nodes}
-        if best is not None:
-            row |= gap_figures("EAGLE-2", best, starts, setting.seed)
-        yield row
+        gap = gap_figures("EAGLE-2", best, starts, setting.seed)
+        yield {"variant": name, **tau_figures(starts, setting.seed), "nodes": nodes, **gap}
         best = best or starts
 
 
@@ -114,5 +112,4 @@ EXPERIMENT = Experiment(
     tables=[COLUMNS],
     verdict=ranked,
     pictures={"study_tree.svg": picture},
-    weights=the_head,
 )

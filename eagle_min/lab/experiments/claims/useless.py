@@ -5,7 +5,7 @@ Read next: `tree.py`.
 
 from collections.abc import Iterator, Sequence
 
-from ...experiment import Experiment, Setting, the_head
+from ...experiment import Experiment, Setting
 from ...figures.svg import Bar, bars
 from ...figures.tables import Column, number, word
 from ...instruments import costs
@@ -44,5 +44,4 @@ EXPERIMENT = Experiment(
     tables=[COLUMNS],
     verdict=verdict,
     pictures={"study_useless.svg": picture},
-    weights=the_head,
 )
