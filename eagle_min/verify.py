@@ -52,7 +52,7 @@ def match_walk(tree: DraftTree, law_at: LawAt, dice: Dice, position: int) -> Ver
     name plain decoding uses for that place; the tree decides only how many of them one cycle
     gets. So the same seed gives the same text as plain decoding. The tree must not depend on
     these draws. A child set S is hit with probability p(S), and no rule can do better for
-    children that are not random (exactness bound: p(S) is all the mass they can carry).
+    children that are not random: it emits a token x with probability p(x), and so one of S with p(S).
     Checked by `test_match_walk_emits_the_target_law_for_any_tree` in tests/same_law/test_eight_properties.py.
     """
     below = children(tree.parents)

@@ -1,0 +1,1 @@
+"""From text to weights: corpus, target, heads and rivals."""

@@ -29,7 +29,7 @@ LONGEST = 256  # tokens of a prefix: room for the vocabulary behind it in the ca
 PAIRS = {"pair 1": ((5, 3, 2), (2, 5, 3)), "pair 2": ((4, 3, 2, 1), (1, 2, 3, 4))}  # tenths of p, of q
 
 
-class Laws(NamedTuple):
+class NodeLaws(NamedTuple):
     """p and q (V,) at a node, and behind each first token (V, V)."""
 
     p: np.ndarray
@@ -38,7 +38,7 @@ class Laws(NamedTuple):
     second_q: np.ndarray
 
 
-Rule = Callable[[Laws], object]
+Rule = Callable[[NodeLaws], object]
 RULES: dict[tuple[str, str], Rule] = {
     ("one", "accept with p/q"): lambda x: accepted.one_draft(x.p, x.q),
     ("two likeliest", "match walk (EAGLE-2), the bound too"): lambda x: accepted.two_likeliest(x.p, x.q),
@@ -71,15 +71,15 @@ def measured(setting: Setting) -> Iterator[Row]:
         yield {"drafts": key[0], "rule": key[1], **{world: float(figures[world][key]) for world in WORLDS}}
 
 
-def figures_of(laws: Laws) -> dict[tuple[str, str], object]:
+def figures_of(laws: NodeLaws) -> dict[tuple[str, str], object]:
     """What each rule accepts, expected: of two children at most one, of a chain up to two."""
     return {key: rule(laws) for key, rule in RULES.items()}
 
 
-def written_down(p: Sequence[int], q: Sequence[int]) -> Laws:
+def written_down(p: Sequence[int], q: Sequence[int]) -> NodeLaws:
     """A pair in fractions, the same at both places of a chain."""
     first = [np.array([Fraction(weight, sum(row)) for weight in row]) for row in (p, q)]
-    return Laws(*first, *(np.tile(row, (len(row), 1)) for row in first))
+    return NodeLaws(*first, *(np.tile(row, (len(row), 1)) for row in first))
 
 
 def on_models(setting: Setting, prefixes: Sequence[list[int]]) -> dict[str, dict]:
@@ -114,11 +114,11 @@ def logits_behind(drafter: EagleDrafter, ids: Sequence[int]) -> tuple[np.ndarray
     return wanted, np.concatenate([first, expansion(tokens, parents, list(range(1, len(tokens))))])
 
 
-def laws_at(logits: tuple[np.ndarray, np.ndarray], temperature: float) -> Laws:
+def laws_at(logits: tuple[np.ndarray, np.ndarray], temperature: float) -> NodeLaws:
     """The four laws, float64, by the one rule of `sampling.py`."""
     sampling = SamplingConfig(temperature)
     p, q = (np.array([next_token_law(row, sampling) for row in rows]) for rows in logits)
-    return Laws(p[0], q[0], p[1:], q[1:])
+    return NodeLaws(p[0], q[0], p[1:], q[1:])
 
 
 EXPERIMENT = Experiment(

@@ -65,9 +65,9 @@ BRIEF: list[Column] = [  # of rows `side_by_side`
 ]
 METHODS = {  # a row of the summary -> the drafter that stands for it
     "EAGLE-3": "eagle3",
-    "EAGLE-2": "eagle2",
-    "EAGLE-1": "eagle1@eagle-paper",
-    "multi-token prediction (DeepSeek-V3)": "mtp",
+    "EAGLE-2, head trained in steps": "eagle2",
+    "EAGLE-2, the paper's loss": "eagle2@eagle-paper",
+    "EAGLE-1, children drawn at T=1": "eagle1-sampled@eagle-paper",
     "small draft model": "small",
     "Medusa": "medusa",
     "prompt look-up": "lookup",

@@ -37,7 +37,7 @@ def num_prefixes(default: int) -> Option:
     return count("prefixes", default, "random held-out prefixes of code")
 
 
-def judge(low: float, high: float) -> str:
+def word_for(low: float, high: float) -> str:
     """The word for an interval of what is claimed to be above 0."""
     return HOLDS if low > 0 else FAILS if high < 0 else OPEN
 
@@ -55,7 +55,7 @@ def ranked(rows: Sequence[Row]) -> str:
         if "behind" in row:
             both = f"{row['behind']} {taus[row['behind']]:.2f} against {row['variant']} {row['tau']:.2f}"
             gap = f"difference {row['gap']:+.2f} [{row['gap_low']:+.2f}, {row['gap_high']:+.2f}]"
-            parts.append((judge(row["gap_low"], row["gap_high"]), f"{both}, {gap}"))
+            parts.append((word_for(row["gap_low"], row["gap_high"]), f"{both}, {gap}"))
     return overall(parts)
 
 

@@ -15,7 +15,7 @@ from ...figures.tables import Column, short, word
 from ...instruments.measures import gap_figures, tau_figures
 from ...options import HEAD, SEED
 from ...record import Row
-from .claim import TAU, judge, num_prefixes, overall
+from .claim import TAU, num_prefixes, overall, word_for
 
 TEMPERATURES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
 DRAFTERS = ("eagle2", "eagle1", "eagle1-sampled")
@@ -43,7 +43,7 @@ def verdict(rows: Sequence[Row]) -> str:
             f"{name} {first['tau']:.2f} at T={first['temperature']:g} against {last['tau']:.2f} at "
             f"T={last['temperature']:g}, falling in {sum(b['tau'] < a['tau'] for a, b in steps)} of {len(steps)} steps"
         )
-        parts.append((judge(last["gap_low"], last["gap_high"]), text))
+        parts.append((word_for(last["gap_low"], last["gap_high"]), text))
     return f"{overall(parts)}; {drawn_children(rows)}"
 
 
